@@ -1,0 +1,54 @@
+// exp, sigmoid and SiLU as this project defines them: single-precision polynomials built from fma,
+// the same bits on every machine and in every vector width. libm is not used on the token path,
+// because its last bit differs between versions and systems. Kernels restate these formulas in
+// their own instructions (an inline function shared with them could be emitted with their flags and
+// become the copy that the whole program runs) and are tested to agree bit for bit.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace sluice {
+
+/// Constants of exp: e^x = 2^n · e^r with n = round(x / ln 2), r = x − n·ln 2 in two steps
+/// (Cody and Waite), e^r by its Taylor polynomial of degree 6 for |r| ≤ ln(2)/2 (error < 2 ulp).
+struct ExpConstants {
+  static constexpr float kLow = -87.33f;  ///< below it the result is 0 (no subnormals)
+  static constexpr float kHigh = 88.37626f;  ///< above it the result is +infinity
+  static constexpr float kLog2E = 1.44269504f;
+  static constexpr float kRound = 12582912.0f;  ///< 1.5 · 2^23: adding it rounds to an integer
+  static constexpr float kLn2High = 0.693359375f;
+  static constexpr float kLn2Low = -2.12194440e-4f;
+  static constexpr float kC6 = 1.0f / 720, kC5 = 1.0f / 120, kC4 = 1.0f / 24, kC3 = 1.0f / 6,
+                         kC2 = 0.5f;
+};
+
+/// e^x. NaN gives NaN; −infinity gives 0.
+inline float exp_f32(float x) {
+  using C = ExpConstants;
+  if (x < C::kLow) return 0.0f;
+  if (x > C::kHigh) return std::numeric_limits<float>::infinity();
+  const float shifted = std::fma(x, C::kLog2E, C::kRound);
+  const float n = shifted - C::kRound;
+  float r = std::fma(n, -C::kLn2High, x);
+  r = std::fma(n, -C::kLn2Low, r);
+  float p = std::fma(C::kC6, r, C::kC5);
+  p = std::fma(p, r, C::kC4);
+  p = std::fma(p, r, C::kC3);
+  p = std::fma(p, r, C::kC2);
+  p = std::fma(p, r, 1.0f);
+  p = std::fma(p, r, 1.0f);
+  // p · 2^n by adding n to the exponent field: the low bits of `shifted` hold n.
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(p) +
+                              (std::bit_cast<uint32_t>(shifted) << 23));
+}
+
+/// 1 / (1 + e^−x)
+inline float sigmoid_f32(float x) { return 1.0f / (1.0f + exp_f32(-x)); }
+
+/// x · sigmoid(x), computed as x / (1 + e^−x)
+inline float silu_f32(float x) { return x / (1.0f + exp_f32(-x)); }
+
+}  // namespace sluice

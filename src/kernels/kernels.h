@@ -1,0 +1,127 @@
+// The kernel table: every inner loop of the CPU, as plain function pointers on plain pointers.
+//
+// One table per instruction set (ISA). A table is filled from the bottom up: the scalar reference
+// first, then each better ISA overwrites what it does faster. Whoever computes looks a function up
+// once per layer-sized call. All variants give the same bytes: the comments below define every
+// result, kernels/ref/ is that definition in code, and tests/kernel_check compares each variant
+// with it over odd shapes. Lanes of a vector are rows (or tokens, or dimensions), never pieces of
+// one float sum, except where a definition says "16 lanes".
+//
+// Sums over 16 lanes (called sum16 below): lane i adds the elements i, i+16, i+32, … in that order,
+// starting from 0 (missing elements count as +0); then lane i += lane i+8 for i < 8, i += i+4 for
+// i < 4, i += i+2 for i < 2, and lane 0 + lane 1 is the sum.
+//
+// Tables are immutable after selection; kernels keep no state and may run on any thread. Pointers
+// need only the natural alignment of their element type, except that activation rows start on
+// 64-byte boundaries.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "quant/activation.h"
+#include "quant/dtype.h"
+
+namespace sluice::kernels {
+
+enum class Isa { ref, avx2, avx512 };
+
+/// Weights times activations: out[t][r] = dot(weight row r, activation row t).
+///
+/// Quantised formats: one float accumulator per (r, t), from +0, blocks in ascending order. Per
+/// block, with a = the activation's scale and integer sums exact in int32:
+///   Q8_0  acc = fma(d·a, Σ q·x, acc)            Q4_0  acc = fma(d·a, Σ (q−8)·x, acc)
+///   Q6_K  acc = fma(d·a, Σ_s scale_s Σ q·x, acc), q in −32…31, 16 sub-blocks of 16
+///   Q4_K, Q5_K  acc = fma(d·a, Σ_s scale_s Σ q·x, acc), then
+///               acc = fma(−(dmin·a), Σ_s min_s Σ x, acc), 8 sub-blocks of 32
+/// Float formats: sum16 of w[i]·x[i] where each lane step is lane = fma(w, x, lane), the weight
+/// widened to float first.
+struct MatmulArgs {
+  const std::byte* weights;  ///< [row_count][row_bytes], the first row to compute
+  size_t row_bytes;
+  size_t row_count;
+  size_t cols;  ///< elements per row, a multiple of the format's block
+  const std::byte* activations;  ///< rows of activation_layout(format, cols)
+  size_t activation_stride;      ///< bytes between rows, a multiple of 64
+  const int32_t* token_rows;     ///< [token_count] activation row of token t; null: row t
+  size_t token_count;
+  float* out;         ///< out[t · out_stride + r]
+  size_t out_stride;  ///< in floats
+};
+using MatmulFn = void (*)(const MatmulArgs&);
+
+/// Attention of several queries over the keys and values of one KV head.
+///
+/// Token t (position p = first_position + t) sees keys 0 … p. Per query q, with s_j =
+/// (chain over d ascending of acc = fma(q[d], k_j[d], acc) from +0) · scale, keys are taken in
+/// ascending blocks of kAttentionBlock, running m = −∞, l = 0, o[d] = 0:
+///   m' = max(m, s_j of the block); c = exp_f32(m − m'); p_j = exp_f32(s_j − m')
+///   l = fma(l, c, sum16 of p_j); o[d] = o[d]·c, then o[d] = fma(p_j, v_j[d], o[d]) for j ascending
+///   m = m'
+/// and at the end out[d] = o[d] / l. Keys beyond p take no part (in sum16 they count as +0).
+inline constexpr size_t kAttentionBlock = 64;
+inline constexpr size_t kKeyTile = 16;  ///< keys are stored in tiles of 16 positions
+enum class KvType : uint8_t { f16, f32 };
+
+struct AttentionArgs {
+  const float* queries;  ///< query (t, j) at queries + t·token_stride + j·head_dim, j < group_size
+  size_t token_stride;   ///< in floats
+  size_t token_count;
+  size_t group_size;  ///< query heads that share this KV head
+  size_t first_position;
+  const void* keys;    ///< [tile][head_dim][kKeyTile], tile = position / kKeyTile; rest finite
+  const void* values;  ///< [position][value_stride]
+  size_t head_dim;
+  size_t value_stride;  ///< round_up(head_dim, 16) elements; the padding is zero
+  float scale;
+  float* out;  ///< laid out as the queries
+};
+using AttentionFn = void (*)(const AttentionArgs&);
+
+/// Names a value of each table; an entry that a format lacks is null.
+struct KernelTable {
+  Isa isa = Isa::ref;
+
+  MatmulFn matvec[kDtypeIdCount] = {};  ///< for one or a few tokens; weights stream from RAM
+  MatmulFn matmul[kDtypeIdCount] = {};  ///< for many tokens; weights are unpacked once
+  AttentionFn attention[2] = {};        ///< by KvType
+
+  /// quant/activation.h has the definitions.
+  void (*quantize_q8_256)(const float* x, size_t cols, std::byte* row) = nullptr;
+  void (*quantize_q8_32)(const float* x, size_t cols, std::byte* row) = nullptr;
+
+  /// scale = 1 / sqrt(sum16(x·x by fma) / n + eps); out[i] = (x[i] · scale) · weight[i].
+  void (*rms_norm)(const float* x, const float* weight, float eps, size_t n, float* out) = nullptr;
+  /// y[i] = y[i] + x[i]
+  void (*add)(const float* x, size_t n, float* y) = nullptr;
+  /// y[i] = fma(a, x[i], y[i])
+  void (*add_scaled)(float a, const float* x, size_t n, float* y) = nullptr;
+  /// out[i] = silu_f32(gate[i]) · up[i]; out may be gate or up.
+  void (*silu_multiply)(const float* gate, const float* up, size_t n, float* out) = nullptr;
+  /// e_i = exp_f32(x[i] − max); x[i] = e_i / sum16(e).
+  void (*softmax)(float* x, size_t n) = nullptr;
+  /// Rotates pairs (x[i], x[i + pairs]), i < pairs, in place:
+  /// x[i] = fma(a, cos, −(b·sin)), x[i + pairs] = fma(a, sin, b·cos), with a, b the old values.
+  void (*rope_neox)(float* x, const float* cos, const float* sin, size_t pairs) = nullptr;
+  /// Stores one position's key of one head in its tile: tile[d][position % kKeyTile] = key[d].
+  void (*store_key[2])(const float* key, size_t head_dim, size_t position, void* keys) = {};
+  /// Stores one position's value: values[position][d]; rounds as f32_to_f16 does.
+  void (*store_value[2])(const float* value, size_t head_dim, size_t position, size_t value_stride,
+                         void* values) = {};
+};
+
+/// "ref", "avx2", "avx512"
+std::string_view isa_name(Isa isa);
+std::optional<Isa> isa_by_name(std::string_view name);
+
+/// The ISAs that this build contains and this machine (CPU and operating system) can run, worst
+/// first; Isa::ref is always among them.
+std::vector<Isa> usable_isas();
+
+/// The table of an ISA. REQUIRES: isa is among usable_isas().
+const KernelTable& kernel_table(Isa isa);
+
+}  // namespace sluice::kernels
