@@ -1,0 +1,45 @@
+// Large anonymous memory: the home of weights, expert slots and the KV cache. Memory comes zeroed
+// and page-aligned straight from the system, in huge pages where it can be had (2 MiB pages cut
+// the cost of pinning buffers for direct reads and of TLB misses in kernels); never a mapping of a
+// file, which the kernel could drop. Counts towards RSS only as it is touched.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace sluice::os {
+
+class Arena {
+ public:
+  Arena() = default;
+  /// Maps `bytes` (rounded up to a page; to 2 MiB and aligned so when larger). A refusal is
+  /// ErrorKind::memory and names `what` and the size.
+  static Result<Arena> allocate(uint64_t bytes, std::string_view what);
+
+  Arena(Arena&& other) noexcept;
+  Arena& operator=(Arena&& other) noexcept;
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  ~Arena();
+
+  std::byte* begin() const { return begin_; }
+  uint64_t bytes() const { return bytes_; }
+
+  /// Gives the pages of a range back to the system; they read as zeros afterwards.
+  /// REQUIRES: offset and bytes are multiples of the page size.
+  void release_pages(uint64_t offset, uint64_t bytes);
+
+  template <typename T>
+  T* as(uint64_t offset = 0) const {
+    return reinterpret_cast<T*>(begin_ + offset);
+  }
+
+ private:
+  std::byte* begin_ = nullptr;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace sluice::os

@@ -1,0 +1,80 @@
+// Text to token ids and back. Knows nothing of model files: whoever loads a model fills a
+// Vocabulary (engine/loader does so from GGUF keys). Immutable after make(); any thread may use it
+// at the same time as others.
+//
+// Byte-level BPE: bytes are mapped to printable stand-ins as GPT-2 does, text is cut into words by
+// the splitter that `pre` names, and the pairs of a word are merged in order of rank (a heap over a
+// linked list, so a word of n bytes costs n log n). Special tokens are found first, in one trie
+// pass.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace sluice::text {
+
+using TokenId = int32_t;
+inline constexpr TokenId kNoToken = -1;
+
+/// The numbers are those of `tokenizer.ggml.token_type`.
+enum class TokenType : uint8_t { normal = 1, unknown, control, user_defined, unused, byte };
+
+struct Vocabulary {
+  std::string model;  ///< `tokenizer.ggml.model`: "gpt2" is byte-level BPE
+  std::string pre;    ///< `tokenizer.ggml.pre`: names the splitter
+  std::vector<std::string> tokens;
+  std::vector<TokenType> types;      ///< one per token; empty: all normal
+  std::vector<std::string> merges;   ///< "left right", by rank
+  TokenId bos = kNoToken;
+  TokenId eos = kNoToken;
+  TokenId eot = kNoToken;
+  bool add_bos = false;
+  bool add_eos = false;
+};
+
+struct TokenizeOptions {
+  bool add_special = false;   ///< BOS/EOS where the model says so; never doubled
+  bool parse_special = true;  ///< text of control tokens becomes those tokens
+};
+
+class Tokenizer {
+ public:
+  /// Refuses unknown models and splitters by name, listing what is supported, and vocabularies
+  /// that contradict themselves (a merge whose parts are no tokens, types of another length).
+  static Result<std::unique_ptr<Tokenizer>> make(Vocabulary vocabulary);
+  virtual ~Tokenizer() = default;
+
+  /// Any bytes; what is not UTF-8 is read as U+FFFD, as the reference does.
+  virtual std::vector<TokenId> tokenize(std::string_view text,
+                                        const TokenizeOptions& options) const = 0;
+  /// The bytes of one token, control tokens as their text. Empty for ids outside the vocabulary.
+  virtual std::string_view piece(TokenId token) const = 0;
+  virtual size_t token_count() const = 0;
+  virtual bool is_control(TokenId token) const = 0;
+  /// Ends generation: EOS, EOT and the well-known names (<|im_end|>, <|endoftext|>, …).
+  virtual bool is_end_of_generation(TokenId token) const = 0;
+  virtual const Vocabulary& vocabulary() const = 0;
+
+  std::string detokenize(std::span<const TokenId> tokens) const;
+};
+
+/// Holds back the bytes of an incomplete UTF-8 character while text is streamed. One per stream.
+class Utf8Stream {
+ public:
+  /// The bytes that are complete now, with what was held back before. Bytes that can never become
+  /// UTF-8 are passed on as they are.
+  std::string push(std::string_view bytes);
+  /// What is still held back, at the end.
+  std::string flush();
+
+ private:
+  std::string held_;
+};
+
+}  // namespace sluice::text
