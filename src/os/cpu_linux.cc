@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "os/cgroup.h"
 #include "os/cpu.h"
 
 namespace sluice::os {
@@ -26,7 +27,8 @@ size_t affinity_core_count() {
 }  // namespace
 
 size_t usable_core_count() {
-  return std::max<size_t>(affinity_core_count(), 1);
+  const size_t allowed = std::max<size_t>(affinity_core_count(), 1);
+  return std::min(allowed, cgroup_core_limit("/").value_or(allowed));
 }
 
 }  // namespace sluice::os
