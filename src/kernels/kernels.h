@@ -108,7 +108,8 @@ struct KernelTable {
   void (*rope_neox)(float* x, const float* cos, const float* sin, size_t pairs) = nullptr;
   /// Stores one position's key of one head in its tile: tile[d][position % kKeyTile] = key[d].
   void (*store_key[2])(const float* key, size_t head_dim, size_t position, void* keys) = {};
-  /// Stores one position's value: values[position][d]; rounds as f32_to_f16 does.
+  /// Stores one position's value: values[position][d], and zeros in the row's padding. Both stores
+  /// round as f32_to_f16 does.
   void (*store_value[2])(const float* value, size_t head_dim, size_t position, size_t value_stride,
                          void* values) = {};
 };
