@@ -93,7 +93,8 @@ struct KernelTable {
   void (*quantize_q8_256)(const float* x, size_t cols, const QuantizedRow& row) = nullptr;
   void (*quantize_q8_32)(const float* x, size_t cols, const QuantizedRow& row) = nullptr;
 
-  /// scale = 1 / sqrt(sum16(x·x by fma) / n + eps); out[i] = (x[i] · scale) · weight[i].
+  /// scale = 1 / sqrt(sum16(x·x by fma) / n + eps); out[i] = (x[i] · scale) · weight[i];
+  /// out may be x.
   void (*rms_norm)(const float* x, const float* weight, float eps, size_t n, float* out) = nullptr;
   /// y[i] = y[i] + x[i]
   void (*add)(const float* x, size_t n, float* y) = nullptr;
@@ -108,7 +109,8 @@ struct KernelTable {
   void (*rope_neox)(float* x, const float* cos, const float* sin, size_t pairs) = nullptr;
   /// Stores one position's key of one head in its tile: tile[d][position % kKeyTile] = key[d].
   void (*store_key[2])(const float* key, size_t head_dim, size_t position, void* keys) = {};
-  /// Stores one position's value: values[position][d]; rounds as f32_to_f16 does.
+  /// Stores one position's value: values[position][d], and zeros in the row's padding. Both stores
+  /// round as f32_to_f16 does.
   void (*store_value[2])(const float* value, size_t head_dim, size_t position, size_t value_stride,
                          void* values) = {};
 };

@@ -9,6 +9,11 @@
 //   q8_32 (32-value block formats): per 32 values, a = max |x|, d = a/127; inverse = d ≠ 0 ? 1/d :
 //     0; q = round_half_even(x·inverse); scale = f16_to_f32(f32_to_f16(d)).
 //
+// Magnitudes compare as the bits of |x|, so NaN is above infinity. A product that is infinite or
+// NaN gives q = 0: a block of tiny subnormals becomes zeros, and a block that holds infinity or NaN
+// gets a scale that is infinite or NaN, so that every sum it enters shows it. Hence q is in
+// −127 … 127, always.
+//
 // A row is three arrays in one piece of memory, so that kernels read each with aligned loads:
 //
 //   int8  q[cols]            at offset 0, padded with zeros to a multiple of 64
