@@ -91,7 +91,7 @@ std::string_view isa_of(std::string_view path) {
 }
 
 bool is_test(std::string_view path) {
-  return path.ends_with("_test.cc");
+  return path.ends_with("_test.cc") || path.ends_with("_fuzz.cc");
 }
 
 bool may_see(const Layer& from, const Layer& to) {
