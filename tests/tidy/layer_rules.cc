@@ -94,6 +94,14 @@ bool is_test(std::string_view path) {
   return path.ends_with("_test.cc") || path.ends_with("_fuzz.cc");
 }
 
+/// "os/descriptor_linux.h": shared by the .cc files of one system, and theirs alone.
+bool is_of_one_system(std::string_view header) {
+  constexpr std::string_view kEndings[] = {"_linux.h", "_posix.h", "_macos.h", "_windows.h"};
+  return folder_of(header).ends_with("os") &&
+         std::any_of(std::begin(kEndings), std::end(kEndings),
+                     [&](std::string_view ending) { return header.ends_with(ending); });
+}
+
 bool may_see(const Layer& from, const Layer& to) {
   if (from.folder == to.folder) return true;
   if (to.rank >= from.rank || to.folder == "testing") return false;
@@ -105,6 +113,11 @@ bool may_see(const Layer& from, const Layer& to) {
 
 void check_direction(const SourceFile& file, size_t line, std::string_view included,
                      Findings& findings) {
+  if (is_of_one_system(included) && folder_of(file.path) != "src/os")
+    findings.push_back({file.path, line,
+                        fmt::format("{} exists on one system; include a service of os/ that every "
+                                    "system has",
+                                    included)});
   const Layer* from = find_layer(layer_name_of(file.path));
   const Layer* to = find_layer(first_part(included));
   if (from == nullptr || to == nullptr) return;  // check_folder reports the folder
@@ -160,7 +173,8 @@ void check_folder(std::string_view path, Findings& findings) {
 }
 
 void check_platform(const SourceFile& file, Findings& findings) {
-  const bool in_os = folder_of(file.path) == "src/os" && !is_header(file);
+  const bool in_os =
+      folder_of(file.path) == "src/os" && (!is_header(file) || is_of_one_system(file.path));
   const bool in_tests = file.path.starts_with("tests/");
   const bool in_isa = !isa_of(file.path).empty();
   for (size_t i = 0; i < file.lines.size(); ++i) {

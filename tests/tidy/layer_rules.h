@@ -21,7 +21,8 @@ void check_includes(const SourceFile& file, const HasFile& has_file, Findings& f
 /// Every file of src/ lies in a folder of the table; no folder is a drawer for leftovers.
 void check_folder(std::string_view path, Findings& findings);
 
-/// System headers and #if on the system stay in src/os/*.cc (tests/ may start processes);
+/// System headers and #if on the system stay in src/os/*.cc and src/os/*_<system>.h (tests/ may
+/// start processes);
 /// intrinsics stay in src/kernels/<isa>/.
 void check_platform(const SourceFile& file, Findings& findings);
 

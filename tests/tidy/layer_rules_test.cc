@@ -10,10 +10,10 @@ namespace {
 /// What check_includes finds in a file at `path` that has one include.
 Findings include_findings(const std::string& path, const std::string& included) {
   static const std::set<std::string> files = {
-      "src/base/a.h",    "src/os/a.h",      "src/text/a.h",     "src/gguf/a.h",
-      "src/io/a.h",      "src/testing/a.h", "src/engine/a.h",   "src/forward/a.h",
-      "src/kernels/a.h", "src/model/a.h",   "src/sampling/a.h", "src/backend/cpu/a.h",
-      "tests/tidy/a.h",  "bench/a.h",       "src/experts/a.h"};
+      "src/base/a.h",        "src/os/a.h",      "src/os/a_linux.h", "src/text/a.h",
+      "src/gguf/a.h",        "src/io/a.h",      "src/testing/a.h",  "src/engine/a.h",
+      "src/forward/a.h",     "src/kernels/a.h", "src/model/a.h",    "src/sampling/a.h",
+      "src/backend/cpu/a.h", "tests/tidy/a.h",  "bench/a.h",        "src/experts/a.h"};
   Findings findings;
   check_includes(
       parse_source(path, "#include \"" + included + "\"\n"),
@@ -57,6 +57,12 @@ TEST(TidyLayers, TestingIsForTests) {
   EXPECT_FALSE(allowed("src/testing/a.cc", "model/a.h"));
 }
 
+TEST(TidyLayers, HeadersOfOneSystemStayInOs) {
+  EXPECT_TRUE(allowed("src/os/a.cc", "os/a_linux.h"));
+  EXPECT_FALSE(allowed("src/io/a.cc", "os/a_linux.h"));
+  EXPECT_FALSE(allowed("tests/a_test.cc", "os/a_linux.h"));
+}
+
 TEST(TidyLayers, OneIncludeRoot) {
   EXPECT_TRUE(allowed("tests/tidy_test.cc", "tests/tidy/a.h"));
   EXPECT_FALSE(allowed("src/os/b.cc", "a.h")) << "relative to its own folder";
@@ -93,6 +99,7 @@ TEST(TidyLayers, SystemHeadersStayInOs) {
                              "liburing.h", "windows.h", "cpuid.h"}) {
     const std::string text = std::string("#include <") + header + ">\n";
     EXPECT_EQ(platform_count("src/os/file_linux.cc", text), 0u) << header;
+    EXPECT_EQ(platform_count("src/os/descriptor_linux.h", text), 0u) << header;
     EXPECT_EQ(platform_count("src/os/file.h", text), 1u) << header;
     EXPECT_EQ(platform_count("src/io/queue.cc", text), 1u) << header;
     EXPECT_EQ(platform_count("bench/drive.cc", text), 1u) << header;
