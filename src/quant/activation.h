@@ -16,7 +16,8 @@
 //
 // A row is three arrays in one piece of memory, so that kernels read each with aligned loads:
 //
-//   int8  q[cols]            at offset 0, padded with zeros to a multiple of 64
+//   int8  q[cols]            at offset 0, padded to a multiple of 64; what the padding holds
+//                              never matters
 //   float scale[blocks]      one per 256 or 32 values, behind it
 //   int16 sum16[cols/16]     the sum of each 16 q's, behind the scales
 //

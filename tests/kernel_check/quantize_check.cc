@@ -7,7 +7,7 @@
 namespace sluice::kernels::check {
 namespace {
 
-using QuantizeFn = void (*)(const float*, size_t, std::byte*);
+using QuantizeFn = void (*)(const float*, size_t, const QuantizedRow&);
 
 QuantizeFn entry_of(const KernelTable& table, ActivationFormat format) {
   return format == ActivationFormat::q8_256 ? table.quantize_q8_256 : table.quantize_q8_32;
@@ -20,7 +20,7 @@ size_t block_of(ActivationFormat format) {
 /// The defined parts of a row as floats (scales) and bytes (the rest).
 void expect_same_row(ActivationFormat format, size_t cols, Bytes& got, Bytes& wanted) {
   const ActivationLayout layout = activation_layout(format, cols);
-  for (size_t i = 0; i < layout.scale_offset; ++i)
+  for (size_t i = 0; i < cols; ++i)
     ASSERT_EQ(got.as<int8_t>()[i], wanted.as<int8_t>()[i]) << "q of element " << i;
   const size_t blocks = cols / block_of(format);
   const auto scales = [&](Bytes& row) {
@@ -57,8 +57,10 @@ class Quantize : public testing::TestWithParam<QuantizeCase> {
     Bytes got(row_bytes + 64), wanted(row_bytes + 64);
     std::memset(got.data(), 0xa5, got.size());
     std::memset(wanted.data(), 0xa5, wanted.size());
-    entry_of(kernel_table(isa), format)(x.as<float>(), cols, got.data());
-    entry_of(kernel_table(Isa::ref), format)(x.as<float>(), cols, wanted.data());
+    entry_of(kernel_table(isa), format)(x.as<float>(), cols,
+                                        quantized_row(format, cols, got.data()));
+    entry_of(kernel_table(Isa::ref), format)(x.as<float>(), cols,
+                                             quantized_row(format, cols, wanted.data()));
     expect_same_row(format, cols, got, wanted);
   }
 };
