@@ -250,23 +250,27 @@ TEST_P(AsyncReadTest, HoldsAsManyAsItSays) {
   }
 }
 
-class AsyncReadDeathTest : public AsyncReadTest {
-  void SetUp() override {
-    GTEST_FLAG_SET(death_test_style, "threadsafe");
-    AsyncReadTest::SetUp();
-  }
-};
+using AsyncReadDeathTest = AsyncReadTest;
 INSTANTIATE_TEST_SUITE_P(Ways, AsyncReadDeathTest,
                          ::testing::Values(Way{ReaderKind::uring, DirectMode::off},
                                            Way{ReaderKind::threads, DirectMode::off}),
                          way_name);
 
 TEST_P(AsyncReadDeathTest, MoreThanTheDepthIsOurMistake) {
+  reader_.reset();  // The child makes its own: it inherits no threads.
   const std::vector<ReadOp> ops(
       kDepth + 1, ReadOp{.file = 0, .offset = 0, .buffer = buffer(0), .bytes = kBlock, .tag = 0});
-  EXPECT_DEATH(reader_->submit(ops), "check failed");
-  ReadCompletion done = {};
-  EXPECT_DEATH(reader_->poll({&done, 1}, true), "check failed");
+  const auto submit_too_many = [&] {
+    make_reader(kDepth);
+    reader_->submit(ops);
+  };
+  EXPECT_DEATH(submit_too_many(), "check failed");
+  const auto wait_for_nothing = [&] {
+    make_reader(kDepth);
+    ReadCompletion done = {};
+    reader_->poll({&done, 1}, true);
+  };
+  EXPECT_DEATH(wait_for_nothing(), "check failed");
 }
 
 TEST_P(AsyncReadTest, NothingIsWrittenAfterTheReaderIsGone) {

@@ -17,7 +17,8 @@ namespace sluice {
 
 class ComputePool {
  public:
-  /// REQUIRES: thread_count ≥ 1. Starts thread_count − 1 threads.
+  /// REQUIRES: thread_count ≥ 1. Starts thread_count − 1 threads, or as many of them as the system
+  /// allows; thread_count() tells.
   explicit ComputePool(size_t thread_count);
   ~ComputePool();
   ComputePool(const ComputePool&) = delete;
@@ -29,9 +30,9 @@ class ComputePool {
   /// is visible to the caller. f must not throw.
   template <typename F>
   void run(const F& f) {
-    run_erased([](const void* context, size_t thread_index) {
-      (*static_cast<const F*>(context))(thread_index);
-    }, &f);
+    run_erased([](const void* context,
+                  size_t thread_index) { (*static_cast<const F*>(context))(thread_index); },
+               &f);
   }
 
   /// Splits [0, count) into one contiguous range per thread, each a multiple of `grain` (but the
@@ -71,7 +72,7 @@ class ComputePool {
 
   void run_erased(Erased function, const void* context);
 
-  const size_t thread_count_;
+  size_t thread_count_;
   std::unique_ptr<Team> team_;
 };
 
