@@ -51,17 +51,18 @@ class ComputePool {
     });
   }
 
-  /// Calls f(i) for each i in [0, count); threads take the next i from a shared counter, so that
-  /// none idles while another has work left. For tasks of unequal size.
+  /// Calls f(i, thread_index) for each i in [0, count); threads take the next i from a shared
+  /// counter, so that none idles while another has work left. For tasks of unequal size.
   template <typename F>
   void run_queue(size_t count, const F& f) {
     if (count <= 1 || thread_count_ == 1) {
-      for (size_t i = 0; i < count; ++i) f(i);
+      for (size_t i = 0; i < count; ++i) f(i, size_t{0});
       return;
     }
     std::atomic<size_t> next{0};
-    run([&](size_t) {
-      for (size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) f(i);
+    run([&](size_t thread_index) {
+      for (size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;)
+        f(i, thread_index);
     });
   }
 
