@@ -48,7 +48,8 @@ struct Activations {
       return;
     }
     const bool large = format == ActivationFormat::q8_256;
-    (large ? table().quantize_q8_256 : table().quantize_q8_32)(x, cols, bytes);
+    (large ? table().quantize_q8_256 : table().quantize_q8_32)(x, cols,
+                                                               quantized_row(format, cols, bytes));
     const auto* scale =
         reinterpret_cast<const float*>(bytes + activation_layout(format, cols).scale_offset);
     for (size_t i = 0; i < cols; ++i)

@@ -21,10 +21,8 @@ struct Row {
   Row(ActivationFormat row_format, const std::vector<float>& x)
       : format(row_format), layout(activation_layout(format, x.size())), bytes(allocate()) {
     std::memset(bytes.get(), 0xa5, layout.row_bytes);
-    if (format == ActivationFormat::q8_256)
-      quantize_q8_256(x.data(), x.size(), bytes.get());
-    else
-      quantize_q8_32(x.data(), x.size(), bytes.get());
+    const auto quantize = format == ActivationFormat::q8_256 ? quantize_q8_256 : quantize_q8_32;
+    quantize(x.data(), x.size(), quantized_row(format, x.size(), bytes.get()));
   }
 
   std::byte* allocate() const {

@@ -1,7 +1,7 @@
 #include <cstring>
 
 #include "base/half.h"
-#include "check.h"
+#include "tests/kernel_check/check.h"
 #include "quant/blocks.h"
 
 namespace sluice::kernels::check {

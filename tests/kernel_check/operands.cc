@@ -1,4 +1,4 @@
-#include "operands.h"
+#include "tests/kernel_check/operands.h"
 
 #include <cmath>
 #include <cstring>

@@ -2,7 +2,7 @@
 // sum to its limit and every float to its edge.
 #pragma once
 
-#include "check.h"
+#include "tests/kernel_check/check.h"
 #include "quant/dtype.h"
 
 namespace sluice::kernels::check {
