@@ -95,8 +95,6 @@ int run_program(int argc, const char* const* argv) {
   add_eval(app, exit_code);
   add_tokenize(app, exit_code);
   add_detokenize(app, exit_code);
-  add_inspect(app, exit_code);
-  add_bench(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {

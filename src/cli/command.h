@@ -64,6 +64,9 @@ struct TextSource {
 /// A file, or standard input when it is "-", at most 1 GiB.
 Result<std::string> read_input(const std::string& path);
 
+/// The licence note that goes with the demo model's weights, from models/ at build time.
+std::string_view demo_licence();
+
 /// Each declares a command; its callback leaves the exit code in `exit_code`.
 void add_demo(CLI::App& app, int& exit_code);
 void add_run(CLI::App& app, int& exit_code);

@@ -37,7 +37,7 @@ int generate_and_report(
     const CommonOptions& common, GenerateRequest request,
     const std::function<Result<std::vector<text::TokenId>>(const text::Tokenizer&)>& make_prompt) {
   request.sampling.seed = common.seed;
-  if (Status valid = check_sampling_options(request.sampling); !valid) return report(valid.error());
+  if (Status valid = check_sampling(request.sampling); !valid) return report(valid.error());
   auto engine = open_engine(common);
   if (!engine) return report(engine.error());
   auto prompt = make_prompt((*engine)->tokenizer());

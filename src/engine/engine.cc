@@ -72,6 +72,12 @@ std::string usable_isa_names() {
   return names;
 }
 
+uint64_t process_peak_bytes() { return os::resident_peak_bytes(); }
+
+Result<std::string> read_text(const std::string& path) {
+  return os::read_text_file(path, uint64_t{1} << 30);
+}
+
 const std::atomic<bool>& stop_on_interrupt() { return os::interrupt_flag(); }
 
 }  // namespace sluice

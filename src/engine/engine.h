@@ -143,6 +143,12 @@ Result<std::unique_ptr<text::Tokenizer>> open_tokenizer(const std::string& path)
 /// "ref avx2 avx512": what --isa accepts on this machine, worst first.
 std::string usable_isa_names();
 
+/// The most memory that this process ever had resident.
+uint64_t process_peak_bytes();
+
+/// The whole of a text file, at most 1 GiB.
+Result<std::string> read_text(const std::string& path);
+
 /// Sets a flag at the first Ctrl-C (a second one ends the process) and returns it.
 const std::atomic<bool>& stop_on_interrupt();
 
