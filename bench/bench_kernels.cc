@@ -75,9 +75,9 @@ std::vector<Line> make_activations(const KernelTable& table, ActivationFormat fo
   for (size_t t = 0; t < tokens; ++t) {
     std::byte* row = lines.front().bytes + t * stride;
     if (format == ActivationFormat::f32) encode_f32(x.data(), cols, row);
-    const QuantizedRow target = quantized_row(format, cols, row);
-    if (format == ActivationFormat::q8_256) table.quantize_q8_256(x.data(), cols, target);
-    if (format == ActivationFormat::q8_32) table.quantize_q8_32(x.data(), cols, target);
+    const QuantizedRow quantized = quantized_row(format, cols, row);
+    if (format == ActivationFormat::q8_256) table.quantize_q8_256(x.data(), cols, quantized);
+    if (format == ActivationFormat::q8_32) table.quantize_q8_32(x.data(), cols, quantized);
   }
   return lines;
 }
