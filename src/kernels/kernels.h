@@ -33,7 +33,8 @@ enum class Isa { ref, avx2, avx512 };
 ///
 /// Quantised formats: one float accumulator per (r, t), from +0, blocks in ascending order. Per
 /// block, with a = the activation's scale and integer sums exact in int32:
-///   Q8_0  acc = fma(d·a, Σ q·x, acc)            Q4_0  acc = fma(d·a, Σ (q−8)·x, acc)
+///   Q8_0  acc = fma(d·a, Σ q·x, acc)
+///   Q4_0  acc = fma(d·a, Σ (q−8)·x, acc)        Q5_0  the same with q−16
 ///   Q6_K  acc = fma(d·a, Σ_s scale_s Σ q·x, acc), q in −32…31, 16 sub-blocks of 16
 ///   Q4_K, Q5_K  acc = fma(d·a, Σ_s scale_s Σ q·x, acc), then
 ///               acc = fma(−(dmin·a), Σ_s min_s Σ x, acc), 8 sub-blocks of 32

@@ -25,6 +25,14 @@ struct BlockQ4_0 {
 };
 static_assert(sizeof(BlockQ4_0) == 18);
 
+/// w = d · (q − 16); the fifth bit of element i is bit i of qh. Elements as in Q4_0.
+struct BlockQ5_0 {
+  uint16_t d;  ///< binary16
+  uint8_t qh[4];
+  uint8_t qs[kSmallBlock / 2];
+};
+static_assert(sizeof(BlockQ5_0) == 22);
+
 /// w = d · q
 struct BlockQ8_0 {
   uint16_t d;  ///< binary16
@@ -89,8 +97,9 @@ struct KScales {
 KScales unpack_k_scales(const uint8_t* packed);
 void pack_k_scales(const KScales& scales, uint8_t* packed);
 
-/// One int8 per weight: −8 … 7, 0 … 15, 0 … 31, −32 … 31.
+/// One int8 per weight: −8 … 7, −16 … 15, 0 … 15, 0 … 31, −32 … 31.
 void unpack_q4_0(const BlockQ4_0& block, int8_t* q);
+void unpack_q5_0(const BlockQ5_0& block, int8_t* q);
 void unpack_q4_k(const BlockQ4_K& block, int8_t* q);
 void unpack_q5_k(const BlockQ5_K& block, int8_t* q);
 void unpack_q6_k(const BlockQ6_K& block, int8_t* q);

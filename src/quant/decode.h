@@ -11,6 +11,7 @@ void decode_f32(const std::byte* blocks, size_t block_count, float* out);
 void decode_f16(const std::byte* blocks, size_t block_count, float* out);
 void decode_bf16(const std::byte* blocks, size_t block_count, float* out);
 void decode_q4_0(const std::byte* blocks, size_t block_count, float* out);
+void decode_q5_0(const std::byte* blocks, size_t block_count, float* out);
 void decode_q8_0(const std::byte* blocks, size_t block_count, float* out);
 void decode_q4_k(const std::byte* blocks, size_t block_count, float* out);
 void decode_q5_k(const std::byte* blocks, size_t block_count, float* out);

@@ -18,7 +18,7 @@ constexpr DtypeInfo kTable[] = {
     {Dtype::f16, "F16", 1, 2, A::f32, decode_f16},
     {Dtype::q4_0, "Q4_0", 32, 18, A::q8_32, decode_q4_0},
     {Dtype::q4_1, "Q4_1", 32, 20, A::q8_32, nullptr},
-    {Dtype::q5_0, "Q5_0", 32, 22, A::q8_32, nullptr},
+    {Dtype::q5_0, "Q5_0", 32, 22, A::q8_32, decode_q5_0},
     {Dtype::q5_1, "Q5_1", 32, 24, A::q8_32, nullptr},
     {Dtype::q8_0, "Q8_0", 32, 34, A::q8_32, decode_q8_0},
     {Dtype::q2_k, "Q2_K", 256, 84, A::q8_256, nullptr},

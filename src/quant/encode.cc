@@ -12,6 +12,8 @@ EncodeFn encoder(Dtype dtype) {
       return encode_bf16;
     case Dtype::q4_0:
       return encode_q4_0;
+    case Dtype::q5_0:
+      return encode_q5_0;
     case Dtype::q8_0:
       return encode_q8_0;
     case Dtype::q4_k:

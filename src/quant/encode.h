@@ -22,6 +22,7 @@ void encode_f32(const float* x, size_t block_count, std::byte* blocks);
 void encode_f16(const float* x, size_t block_count, std::byte* blocks);
 void encode_bf16(const float* x, size_t block_count, std::byte* blocks);
 void encode_q4_0(const float* x, size_t block_count, std::byte* blocks);
+void encode_q5_0(const float* x, size_t block_count, std::byte* blocks);
 void encode_q8_0(const float* x, size_t block_count, std::byte* blocks);
 void encode_q4_k(const float* x, size_t block_count, std::byte* blocks);
 void encode_q5_k(const float* x, size_t block_count, std::byte* blocks);

@@ -12,7 +12,7 @@
 namespace sluice {
 namespace {
 
-constexpr Dtype kEncodable[] = {Dtype::f32,  Dtype::f16,  Dtype::bf16, Dtype::q4_0,
+constexpr Dtype kEncodable[] = {Dtype::f32,  Dtype::f16,  Dtype::bf16, Dtype::q4_0, Dtype::q5_0,
                                 Dtype::q8_0, Dtype::q4_k, Dtype::q5_k, Dtype::q6_k};
 
 std::vector<float> through(Dtype dtype, const std::vector<float>& x) {
@@ -63,7 +63,8 @@ TEST(Encode, ErrorsFitTheBits) {
   };
   constexpr Limit kLimits[] = {{Dtype::f32, 0},     {Dtype::f16, 2.5e-4},  {Dtype::bf16, 2e-3},
                                {Dtype::q8_0, 6e-3}, {Dtype::q6_k, 2.4e-2}, {Dtype::q5_k, 4.5e-2},
-                               {Dtype::q4_k, 9e-2}, {Dtype::q4_0, 0.11}};
+                               {Dtype::q4_k, 9e-2}, {Dtype::q4_0, 0.11},
+                               {Dtype::q5_0, 5.5e-2}};
   for (const float magnitude : {1e-2f, 1.0f, 300.0f}) {
     const std::vector<float> x = bell_curve(64 * 256, magnitude);
     for (const Limit& limit : kLimits) {

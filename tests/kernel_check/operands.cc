@@ -49,6 +49,10 @@ uint16_t make_half(WeightKind kind, Random& random) {
 void set_ends(BlockQ4_0& block, bool high) {
   std::memset(block.qs, high ? 0xff : 0, 16);
 }
+void set_ends(BlockQ5_0& block, bool high) {
+  std::memset(block.qh, high ? 0xff : 0, sizeof(block.qh));
+  std::memset(block.qs, high ? 0xff : 0, sizeof(block.qs));
+}
 void set_ends(BlockQ8_0& block, bool high) {
   std::memset(block.qs, high ? 0x7f : 0x80, 32);
 }
@@ -106,6 +110,8 @@ void fill_weights(Dtype dtype, WeightKind kind, size_t block_count, Random& rand
   switch (dtype) {
     case Dtype::q4_0:
       return fill_blocks<BlockQ4_0>(kind, block_count, random, blocks);
+    case Dtype::q5_0:
+      return fill_blocks<BlockQ5_0>(kind, block_count, random, blocks);
     case Dtype::q8_0:
       return fill_blocks<BlockQ8_0>(kind, block_count, random, blocks);
     case Dtype::q4_k:

@@ -13,6 +13,7 @@ void matmul_f32(const MatmulArgs& args);
 void matmul_f16(const MatmulArgs& args);
 void matmul_bf16(const MatmulArgs& args);
 void matmul_q4_0(const MatmulArgs& args);
+void matmul_q5_0(const MatmulArgs& args);
 void matmul_q8_0(const MatmulArgs& args);
 void matmul_q4_k(const MatmulArgs& args);
 void matmul_q5_k(const MatmulArgs& args);
