@@ -61,7 +61,8 @@ class GgufFile {
   Result<std::optional<double>> find_float(std::string_view key) const;
   Result<std::optional<bool>> find_bool(std::string_view key) const;
   Result<std::optional<std::string>> find_text(std::string_view key) const;
-  /// A scalar is given as a vector of one: hyper-parameters may be either.
+  /// A scalar is given as a vector of one: hyper-parameters may be either. Booleans count as 0 and
+  /// 1 in find_uints: a pattern over the layers may be stored as either. Missing: an empty vector.
   Result<std::vector<uint64_t>> find_uints(std::string_view key) const;
   Result<std::vector<double>> find_floats(std::string_view key) const;
   /// Null when missing. The pointer lives as long as the GgufFile.
