@@ -44,8 +44,9 @@ struct alignas(64) BlockScores {
 
 /// Scores of kTiles tiles of the block that begins at `keys`, from `tile` on.
 template <class Kv, size_t kQueries, size_t kTiles>
-inline void score_tiles(const AttentionArgs& args, const Query* queries,
-                        const typename Kv::Element* keys, size_t tile, BlockScores& scores) {
+[[gnu::noinline]] void score_tiles(const AttentionArgs& args, const Query* queries,
+                                   const typename Kv::Element* keys, size_t tile,
+                                   BlockScores& scores) {
   const size_t tile_elements = args.head_dim * kKeyTile;
   keys += tile * tile_elements;
   __m512 acc[kQueries][kTiles];
@@ -93,14 +94,16 @@ struct KeyRange {
 /// o = o · correction, then o = fma(p_j, v_j, o) for the keys of the range, for the dimensions of
 /// kVectors registers from d on.
 template <class Kv, size_t kQueries, size_t kVectors>
-inline void add_values(const AttentionArgs& args, const typename Kv::Element* values, size_t d,
-                       KeyRange keys, const BlockScores& scores, size_t first_query,
-                       const float* corrections, const Query* queries) {
-  const auto lanes = [&](size_t v) { return lanes_left(d + v * kLanes, args.head_dim); };
+[[gnu::noinline]] void add_values(const AttentionArgs& args, const typename Kv::Element* values,
+                                  size_t d, KeyRange keys, const BlockScores& scores,
+                                  size_t first_query, const float* corrections,
+                                  const Query* queries) {
+  __mmask16 lanes[kVectors];
+  for (size_t v = 0; v < kVectors; ++v) lanes[v] = lanes_left(d + v * kLanes, args.head_dim);
   __m512 o[kQueries][kVectors];
   for (size_t q = 0; q < kQueries; ++q)
     for (size_t v = 0; v < kVectors; ++v)
-      o[q][v] = _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes(v), queries[q].out + d + v * kLanes),
+      o[q][v] = _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes[v], queries[q].out + d + v * kLanes),
                               _mm512_set1_ps(corrections[q]));
   for (size_t j = keys.first; j < keys.last; ++j) {
     __m512 value[kVectors];
@@ -113,7 +116,7 @@ inline void add_values(const AttentionArgs& args, const typename Kv::Element* va
   }
   for (size_t q = 0; q < kQueries; ++q)
     for (size_t v = 0; v < kVectors; ++v)
-      _mm512_mask_storeu_ps(queries[q].out + d + v * kLanes, lanes(v), o[q][v]);
+      _mm512_mask_storeu_ps(queries[q].out + d + v * kLanes, lanes[v], o[q][v]);
 }
 
 /// The same for all dimensions.

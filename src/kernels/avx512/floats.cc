@@ -118,12 +118,20 @@ void multiply_tile(const MatmulArgs& args, size_t first_row, size_t first_token)
 
 template <class Format>
 void multiply(const MatmulArgs& args) {
-  if (args.token_count == 1) {
-    for (size_t r = 0; r < args.row_count; r += 8) multiply_tile<Format, 8, 1>(args, r, 0);
-    return;
+  constexpr size_t kRows = 4;
+  constexpr size_t kTokens = 4;
+  for (size_t r = 0; r < args.row_count; r += 2 * kRows) {
+    if (args.token_count == 1) {
+      multiply_tile<Format, 2 * kRows, 1>(args, r, 0);
+    } else if (args.token_count == 2) {
+      multiply_tile<Format, 2 * kRows, 2>(args, r, 0);
+    } else {
+      for (size_t t = 0; t < args.token_count; t += kTokens) {
+        multiply_tile<Format, kRows, kTokens>(args, r, t);
+        if (r + kRows < args.row_count) multiply_tile<Format, kRows, kTokens>(args, r + kRows, t);
+      }
+    }
   }
-  for (size_t r = 0; r < args.row_count; r += 4)
-    for (size_t t = 0; t < args.token_count; t += 4) multiply_tile<Format, 4, 4>(args, r, t);
 }
 
 }  // namespace
