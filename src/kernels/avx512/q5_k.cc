@@ -1,0 +1,48 @@
+#include "kernels/avx512/avx512.h"
+#include "kernels/avx512/k_header.h"
+
+namespace sluice::kernels::avx512 {
+namespace {
+
+struct Q5K {
+  static constexpr size_t kBlockBytes = 176;
+  static constexpr size_t kSubColumns = 32;
+  static constexpr int kOffset = 0;
+  static constexpr bool kHasMin = true;
+
+  static constexpr size_t half_column(size_t run, size_t half) { return 64 * run + 32 * half; }
+
+  static inline void unpack_scales(const PanelBlocks& blocks, SuperScales& scales) {
+    unpack_k_header(blocks, scales);
+  }
+
+  static inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
+    constexpr size_t kQh = 16;  // offsetof(BlockQ5_K, qh)
+    constexpr size_t kQs = 48;
+    __m512i packed[8];
+    __m512i fifth[8];
+    load_dwords(blocks, kQs + 32 * index, packed);
+    load_dwords(blocks, kQs + 32 * index + 16, packed + 4);
+    load_dwords(blocks, kQh, fifth);
+    load_dwords(blocks, kQh + 16, fifth + 4);
+    const __m512i low_half = _mm512_set1_epi8(15);
+    const __m512i bit_4 = _mm512_set1_epi8(16);
+    const __m512i to_bit_4 = _mm512_set1_epi32(static_cast<int>(2 * index + 28) % 32);
+    for (size_t i = 0; i < 8; ++i) {
+      const __m512i low = _mm512_and_si512(packed[i], low_half);
+      const __m512i high = _mm512_and_si512(_mm512_srli_epi32(packed[i], 4), low_half);
+      // Bits 2·index and 2·index + 1 of each byte come to lie in its bits 4 and 5.
+      const __m512i moved = _mm512_rorv_epi32(fifth[i], to_bit_4);
+      run[i] = _mm512_or_si512(low, _mm512_and_si512(moved, bit_4));
+      run[8 + i] = _mm512_or_si512(high, _mm512_and_si512(_mm512_srli_epi32(moved, 1), bit_4));
+    }
+  }
+};
+
+}  // namespace
+
+void matmul_q5_k(const MatmulArgs& args) {
+  multiply_panels<SuperBlocks<Q5K>>(args);
+}
+
+}  // namespace sluice::kernels::avx512

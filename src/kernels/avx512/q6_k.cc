@@ -1,0 +1,65 @@
+#include "kernels/avx512/avx512.h"
+#include "kernels/avx512/super_block.h"
+
+namespace sluice::kernels::avx512 {
+namespace {
+
+struct Q6K {
+  static constexpr size_t kBlockBytes = 210;
+  static constexpr size_t kSubColumns = 16;
+  static constexpr int kOffset = 32;
+  static constexpr bool kHasMin = false;
+
+  /// Runs 0 and 1 are columns 0 … 31 and 64 … 95, 32 … 63 and 96 … 127: those that share bytes.
+  static constexpr size_t half_column(size_t run, size_t half) {
+    return 128 * (run / 2) + 32 * (run % 2) + 64 * half;
+  }
+
+  static inline void unpack_scales(const PanelBlocks& blocks, SuperScales& scales) {
+    constexpr size_t kScales = 192;  // offsetof(BlockQ6_K, scales)
+    constexpr size_t kD = 208;
+    __m512i bytes[4];
+    load_dwords(blocks, kScales, bytes);
+    for (size_t i = 0; i < 4; ++i) {
+      _mm512_store_si512(scales.scale[4 * i], sign_extend(_mm512_slli_epi32(bytes[i], 24)));
+      _mm512_store_si512(scales.scale[4 * i + 1], sign_extend(_mm512_slli_epi32(bytes[i], 16)));
+      _mm512_store_si512(scales.scale[4 * i + 2], sign_extend(_mm512_slli_epi32(bytes[i], 8)));
+      _mm512_store_si512(scales.scale[4 * i + 3], sign_extend(bytes[i]));
+    }
+    scales.d = load_f16(blocks, kD);
+  }
+
+  static inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
+    constexpr size_t kQh = 128;  // offsetof(BlockQ6_K, qh)
+    __m512i packed[8];
+    __m512i upper[8];
+    load_dwords(blocks, 32 * index, packed);
+    load_dwords(blocks, 32 * index + 16, packed + 4);
+    load_dwords(blocks, kQh + 32 * (index / 2), upper);
+    load_dwords(blocks, kQh + 32 * (index / 2) + 16, upper + 4);
+    const __m512i low_half = _mm512_set1_epi8(0x0f);
+    const __m512i bits_4_5 = _mm512_set1_epi8(0x30);
+    const int shift = 2 * static_cast<int>(index % 2);
+    for (size_t i = 0; i < 8; ++i) {
+      const __m512i low = _mm512_and_si512(packed[i], low_half);
+      const __m512i high = _mm512_and_si512(_mm512_srli_epi32(packed[i], 4), low_half);
+      // Bits 2·(index % 2) and the next of each byte belong to the first half; four on, the other.
+      const __m512i for_high = _mm512_srlv_epi32(upper[i], _mm512_set1_epi32(shift));
+      const __m512i for_low = _mm512_slli_epi32(for_high, 4);
+      run[i] = _mm512_or_si512(low, _mm512_and_si512(for_low, bits_4_5));
+      run[8 + i] = _mm512_or_si512(high, _mm512_and_si512(for_high, bits_4_5));
+    }
+  }
+
+ private:
+  /// The top byte of each lane.
+  static inline __m512i sign_extend(__m512i lanes) { return _mm512_srai_epi32(lanes, 24); }
+};
+
+}  // namespace
+
+void matmul_q6_k(const MatmulArgs& args) {
+  multiply_panels<SuperBlocks<Q6K>>(args);
+}
+
+}  // namespace sluice::kernels::avx512
