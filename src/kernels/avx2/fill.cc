@@ -1,0 +1,19 @@
+#include "kernels/avx2/avx2.h"
+
+namespace sluice::kernels::avx2 {
+namespace {
+
+void fill_matmul(KernelTable& table, Dtype dtype, MatmulFn matvec, MatmulFn matmul) {
+  table.matvec[static_cast<size_t>(dtype)] = matvec;
+  table.matmul[static_cast<size_t>(dtype)] = matmul;
+}
+
+}  // namespace
+
+void fill(KernelTable& table) {
+  fill_matmul(table, Dtype::q4_k, matvec_q4_k, matmul_q4_k);
+  fill_matmul(table, Dtype::q5_k, matvec_q5_k, matmul_q5_k);
+  fill_matmul(table, Dtype::q6_k, matvec_q6_k, matmul_q6_k);
+}
+
+}  // namespace sluice::kernels::avx2
