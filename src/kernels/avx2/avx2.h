@@ -8,6 +8,10 @@
 
 namespace sluice::kernels::avx2 {
 
+void matvec_q4_0(const MatmulArgs& args);
+void matmul_q4_0(const MatmulArgs& args);
+void matvec_q8_0(const MatmulArgs& args);
+void matmul_q8_0(const MatmulArgs& args);
 void matvec_q4_k(const MatmulArgs& args);
 void matmul_q4_k(const MatmulArgs& args);
 void matvec_q5_k(const MatmulArgs& args);

@@ -11,6 +11,8 @@ void fill_matmul(KernelTable& table, Dtype dtype, MatmulFn matvec, MatmulFn matm
 }  // namespace
 
 void fill(KernelTable& table) {
+  fill_matmul(table, Dtype::q4_0, matvec_q4_0, matmul_q4_0);
+  fill_matmul(table, Dtype::q8_0, matvec_q8_0, matmul_q8_0);
   fill_matmul(table, Dtype::q4_k, matvec_q4_k, matmul_q4_k);
   fill_matmul(table, Dtype::q5_k, matvec_q5_k, matmul_q5_k);
   fill_matmul(table, Dtype::q6_k, matvec_q6_k, matmul_q6_k);

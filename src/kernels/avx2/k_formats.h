@@ -55,15 +55,6 @@ inline __m256i fourfold_word_shuffle(size_t k) {
   return _mm256_setr_epi64x(pattern(k), pattern(k + 4), pattern(k), pattern(k + 4));
 }
 
-/// The binary16 at `offset` of eight blocks, as floats.
-inline __m256 half_of_each(const std::byte* const* blocks, size_t offset) {
-  const auto half = [&](size_t r) {
-    return static_cast<short>(load_integer<uint16_t>(blocks[r] + offset));
-  };
-  return _mm256_cvtph_ps(
-      _mm_setr_epi16(half(0), half(1), half(2), half(3), half(4), half(5), half(6), half(7)));
-}
-
 template <class F>
 struct KFormat {
   static constexpr size_t kElements = kSuperBlock;
@@ -120,15 +111,6 @@ struct KFormat {
     if constexpr (!F::kHasMin) return add_block(d, d, *x.scale, sum_each(scaled), scaled[0], acc);
     const __m256 dmin = half_of_each(blocks, F::kOffsetD + 2);
     return add_block(d, dmin, *x.scale, sum_each(scaled), sum_each(mins), acc);
-  }
-
-  /// Puts 8-byte pieces of rows side by side: pair[j] has 16 bytes of row j and 16 of row j + 4;
-  /// to[0] takes the first eight of each, to[1] the others.
-  static void interleave(const __m256i* pair, __m256i* to) {
-    to[0] = _mm256_unpacklo_epi64(pair[0], pair[1]);
-    to[1] = _mm256_unpacklo_epi64(pair[2], pair[3]);
-    to[2] = _mm256_unpackhi_epi64(pair[0], pair[1]);
-    to[3] = _mm256_unpackhi_epi64(pair[2], pair[3]);
   }
 
   /// Interleaves words 8·piece … 8·piece + 7 of one register per row.
