@@ -5,10 +5,6 @@
 // code is 63, 63 · 127 · 2 < 2^15, and the panel adds up only as many pair sums as fit (each format
 // says why). What codes are off by, or the mins, meet the activations' sums of 16 (sum16).
 //
-// A panel keeps eight rows in two halves, A = rows 0, 1 | 4, 5 and B = rows 2, 3 | 6, 7, where each
-// row has eight bytes of a register: eight columns of codes against eight broadcast bytes of
-// activations, or four int16 of scales. add_pairs of the sums of A and B then gives rows 0 … 7.
-//
 // A format has
 //   kBlockBytes, kOffsetD
 //   kHasMin                dmin follows d, and sum_weights are mins; otherwise they belong to d
@@ -19,6 +15,7 @@
 //   sum_weights(block)     16 int16, the factors of sum16
 #pragma once
 
+#include "kernels/avx2/panel.h"
 #include "kernels/avx2/quantised_matmul.h"
 #include "quant/blocks.h"
 
@@ -35,10 +32,7 @@ struct OneBlock {
 struct TwoBlocks {
   const std::byte* low;
   const std::byte* high;
-  __m256i load(size_t offset) const {
-    return _mm256_inserti128_si256(_mm256_castsi128_si256(load16(low + offset)),
-                                   load16(high + offset), 1);
-  }
+  __m256i load(size_t offset) const { return load16_each(low + offset, high + offset); }
 };
 
 /// A byte shuffle that gives word `low` in all of the low half, `high` in all of the high half.
@@ -113,29 +107,27 @@ struct KFormat {
     return add_block(d, dmin, *x.scale, sum_each(scaled), sum_each(mins), acc);
   }
 
-  /// Interleaves words 8·piece … 8·piece + 7 of one register per row.
-  static void interleave_words(const __m256i* words, size_t piece, __m256i* to) {
-    __m256i pair[4];
-    for (size_t j = 0; j < 4; ++j)
-      pair[j] = piece == 0 ? _mm256_permute2x128_si256(words[j], words[j + 4], 0x20)
-                           : _mm256_permute2x128_si256(words[j], words[j + 4], 0x31);
-    interleave(pair, to);
-  }
-
   static void unpack_codes(const std::byte* const* blocks, PanelBlock& panel) {
 #pragma GCC unroll 8
     for (size_t g = 0; g < 8; ++g) {
 #pragma GCC unroll 2
       for (size_t piece = 0; piece < 2; ++piece) {
         __m256i pair[4];
+#pragma GCC unroll 4
         for (size_t j = 0; j < 4; ++j)
           pair[j] = F::codes(TwoBlocks{blocks[j] + 16 * piece, blocks[j + 4] + 16 * piece}, g);
-        __m256i to[4];
-        interleave(pair, to);
-        for (size_t i = 0; i < 4; ++i)
-          store32(panel.codes[4 * g + 2 * piece + i / 2][i % 2], to[i]);
+        interleave(pair, panel.codes[4 * g + 2 * piece][0]);
       }
     }
+  }
+
+  /// Interleaves words 8·piece … 8·piece + 7 of one register per row.
+  static void interleave_words(const __m256i* words, size_t piece, void* to) {
+    __m256i pair[4];
+    for (size_t j = 0; j < 4; ++j)
+      pair[j] = piece == 0 ? _mm256_permute2x128_si256(words[j], words[j + 4], 0x20)
+                           : _mm256_permute2x128_si256(words[j], words[j + 4], 0x31);
+    interleave(pair, to);
   }
 
   static void unpack_scales(const std::byte* const* blocks, PanelBlock& panel) {
@@ -145,11 +137,8 @@ struct KFormat {
       scales[r] = F::scales(blocks[r]);
       sum_weights[r] = F::sum_weights(blocks[r]);
     }
-    for (size_t piece = 0; piece < 2; ++piece) {
-      __m256i to[4];
-      interleave_words(sum_weights, piece, to);
-      for (size_t i = 0; i < 4; ++i) store32(panel.sum_weights[2 * piece + i / 2][i % 2], to[i]);
-    }
+    interleave_words(sum_weights, 0, panel.sum_weights[0][0]);
+    interleave_words(sum_weights, 1, panel.sum_weights[2][0]);
     for (size_t piece = 0; piece < kSuperBlock / F::kSubBlock / 8; ++piece) {
       __m256i to[4];
       interleave_words(scales, piece, to);

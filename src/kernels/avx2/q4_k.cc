@@ -11,7 +11,7 @@ struct Q4K : WithMins<BlockQ4_K> {
   static __m256i codes(const Source& source, size_t g) {
     const __m256i both = source.load(offsetof(BlockQ4_K, qs) + 32 * (g / 2));
     const __m256i shifted = g % 2 == 0 ? both : _mm256_srli_epi16(both, 4);
-    return _mm256_and_si256(shifted, _mm256_set1_epi8(15));
+    return low_half_bytes(shifted);
   }
 };
 

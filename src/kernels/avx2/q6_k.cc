@@ -19,7 +19,7 @@ struct Q6K {
     const __m256i ql = source.load(offsetof(BlockQ6_K, ql) + 64 * half + 32 * (k % 2));
     const __m256i qh = source.load(offsetof(BlockQ6_K, qh) + 32 * half);
     const __m256i shifted = k < 2 ? ql : _mm256_srli_epi16(ql, 4);
-    const __m256i low = _mm256_and_si256(shifted, _mm256_set1_epi8(15));
+    const __m256i low = low_half_bytes(shifted);
     const __m256i high = k < 2 ? _mm256_slli_epi16(qh, static_cast<int>(4 - 2 * k))
                                : _mm256_srli_epi16(qh, static_cast<int>(2 * k - 4));
     return _mm256_or_si256(low, _mm256_and_si256(high, _mm256_set1_epi8(48)));

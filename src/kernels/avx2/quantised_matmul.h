@@ -15,13 +15,12 @@
 //   add_panel<N>(panel, x, acc)   acc[n] + the block's terms for eight rows and tokens n < N
 #pragma once
 
-#include "kernels/avx2/vector.h"
+#include "kernels/avx2/panel.h"
 #include "kernels/kernels.h"
 
 namespace sluice::kernels::avx2 {
 namespace {
 
-constexpr size_t kPanelRows = 8;
 constexpr size_t kTokenTile = 4;  ///< tokens that pass over a panel together
 
 /// An activation row from some block on.
@@ -69,24 +68,6 @@ struct PanelRows {
   const std::byte* row[kPanelRows];
   size_t count;
 };
-
-/// The binary16 at `offset` of eight blocks, as floats.
-inline __m256 half_of_each(const std::byte* const* blocks, size_t offset) {
-  const auto half = [&](size_t r) {
-    return static_cast<short>(load_integer<uint16_t>(blocks[r] + offset));
-  };
-  return _mm256_cvtph_ps(
-      _mm_setr_epi16(half(0), half(1), half(2), half(3), half(4), half(5), half(6), half(7)));
-}
-
-/// Puts 8-byte pieces of rows side by side: pair[j] has 16 bytes of row j and 16 of row j + 4;
-/// to[0] takes the first eight of each, to[1] the others.
-inline void interleave(const __m256i* pair, __m256i* to) {
-  to[0] = _mm256_unpacklo_epi64(pair[0], pair[1]);
-  to[1] = _mm256_unpacklo_epi64(pair[2], pair[3]);
-  to[2] = _mm256_unpackhi_epi64(pair[0], pair[1]);
-  to[3] = _mm256_unpackhi_epi64(pair[2], pair[3]);
-}
 
 /// Brings `bytes` from `begin` on into L2; into L1 they would push out what is being worked on.
 /// Past the end of the weights it does nothing.

@@ -35,6 +35,15 @@ inline __m256i broadcast8(const void* bytes) {
   return _mm256_set1_epi64x(load_integer<long long>(bytes));
 }
 
+inline __m256i low_half_bytes(__m256i bytes) {
+  return _mm256_and_si256(bytes, _mm256_set1_epi8(15));
+}
+
+/// int32 sums of each two int16.
+inline __m256i widen_pairs(__m256i pairs) {
+  return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+}
+
 /// Makes the compiler have `v` here. GCC 12 turns a chain of integer sums into a tree, which holds
 /// more products than there are registers and spills: 87 GMAC/s in place of 119 (Q4_K, Zen 4).
 inline void keep_order(__m256i& v) {
