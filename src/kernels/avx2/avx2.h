@@ -8,6 +8,9 @@
 
 namespace sluice::kernels::avx2 {
 
+void matmul_f32(const MatmulArgs& args);
+void matmul_f16(const MatmulArgs& args);
+void matmul_bf16(const MatmulArgs& args);
 void matvec_q4_0(const MatmulArgs& args);
 void matmul_q4_0(const MatmulArgs& args);
 void matvec_q8_0(const MatmulArgs& args);

@@ -11,6 +11,9 @@ void fill_matmul(KernelTable& table, Dtype dtype, MatmulFn matvec, MatmulFn matm
 }  // namespace
 
 void fill(KernelTable& table) {
+  fill_matmul(table, Dtype::f32, matmul_f32, matmul_f32);
+  fill_matmul(table, Dtype::f16, matmul_f16, matmul_f16);
+  fill_matmul(table, Dtype::bf16, matmul_bf16, matmul_bf16);
   fill_matmul(table, Dtype::q4_0, matvec_q4_0, matmul_q4_0);
   fill_matmul(table, Dtype::q8_0, matvec_q8_0, matmul_q8_0);
   fill_matmul(table, Dtype::q4_k, matvec_q4_k, matmul_q4_k);

@@ -175,8 +175,8 @@ struct KFormat {
           const __m256i pb = _mm256_maddubs_epi16(b, xq);
           pairs[n][0] = i == 0 ? pa : _mm256_add_epi16(pairs[n][0], pa);
           pairs[n][1] = i == 0 ? pb : _mm256_add_epi16(pairs[n][1], pb);
-          keep_order(pairs[n][0]);
-          keep_order(pairs[n][1]);
+          keep(pairs[n][0]);
+          keep(pairs[n][1]);
         }
       }
       const __m256i sa = load32(panel.scales[s][0]);

@@ -62,7 +62,7 @@ struct Q4_0 {
       for (size_t n = 0; n < N; ++n) {
         const __m256i products = _mm256_maddubs_epi16(q, broadcast8(x[n].q + 8 * i));
         pairs[n] = i == 0 ? products : _mm256_add_epi16(pairs[n], products);
-        keep_order(pairs[n]);
+        keep(pairs[n]);
       }
     }
 #pragma GCC unroll 4

@@ -91,7 +91,7 @@ struct Q8_0 {
         const __m256i signed_x = _mm256_xor_si256(broadcast8(x[n].q + 8 * i), flips);
         const __m256i products = widen_pairs(_mm256_maddubs_epi16(magnitudes, signed_x));
         sums[n] = i == 0 ? products : _mm256_add_epi32(sums[n], products);
-        keep_order(sums[n]);
+        keep(sums[n]);
       }
     }
   }

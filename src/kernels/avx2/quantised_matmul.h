@@ -69,13 +69,6 @@ struct PanelRows {
   size_t count;
 };
 
-/// Brings `bytes` from `begin` on into L2; into L1 they would push out what is being worked on.
-/// Past the end of the weights it does nothing.
-inline void prefetch(const std::byte* begin, size_t bytes) {
-  for (size_t i = 0; i < bytes; i += 64)
-    _mm_prefetch(reinterpret_cast<const char*>(begin + i), _MM_HINT_T1);
-}
-
 /// Blocks [first, first + count) of the panel whose first row is `row`, unpacked.
 template <class Format>
 struct Chunk {
