@@ -22,6 +22,21 @@ void matmul_q5_k(const MatmulArgs& args);
 void matvec_q6_k(const MatmulArgs& args);
 void matmul_q6_k(const MatmulArgs& args);
 
+void attention_f16(const AttentionArgs& args);
+void attention_f32(const AttentionArgs& args);
+void store_key_f16(const float* key, size_t head_dim, size_t position, void* keys);
+void store_value_f16(const float* value, size_t head_dim, size_t position, size_t value_stride,
+                     void* values);
+
+void quantize_q8_256(const float* x, size_t cols, std::byte* row);
+void quantize_q8_32(const float* x, size_t cols, std::byte* row);
+void rms_norm(const float* x, const float* weight, float eps, size_t n, float* out);
+void add(const float* x, size_t n, float* y);
+void add_scaled(float a, const float* x, size_t n, float* y);
+void silu_multiply(const float* gate, const float* up, size_t n, float* out);
+void softmax(float* x, size_t n);
+void rope_neox(float* x, const float* cos, const float* sin, size_t pairs);
+
 /// Overwrites the entries that this ISA has.
 void fill(KernelTable& table);
 
