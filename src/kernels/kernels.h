@@ -90,10 +90,11 @@ struct KernelTable {
   AttentionFn attention[2] = {};        ///< by KvType
 
   /// quant/activation.h has the definitions.
-  void (*quantize_q8_256)(const float* x, size_t cols, std::byte* row) = nullptr;
-  void (*quantize_q8_32)(const float* x, size_t cols, std::byte* row) = nullptr;
+  void (*quantize_q8_256)(const float* x, size_t cols, const QuantizedRow& row) = nullptr;
+  void (*quantize_q8_32)(const float* x, size_t cols, const QuantizedRow& row) = nullptr;
 
-  /// scale = 1 / sqrt(sum16(x·x by fma) / n + eps); out[i] = (x[i] · scale) · weight[i].
+  /// scale = 1 / sqrt(sum16(x·x by fma) / n + eps); out[i] = (x[i] · scale) · weight[i];
+  /// out may be x.
   void (*rms_norm)(const float* x, const float* weight, float eps, size_t n, float* out) = nullptr;
   /// y[i] = y[i] + x[i]
   void (*add)(const float* x, size_t n, float* y) = nullptr;

@@ -74,6 +74,11 @@ Block load_block(const std::byte* blocks, size_t index) {
   return block;
 }
 
+template <class Block>
+void store_block(const Block& block, std::byte* blocks, size_t index) {
+  std::memcpy(blocks + index * sizeof(Block), &block, sizeof(Block));
+}
+
 /// The 6-bit scales and mins of Q4_K and Q5_K. Of the 12 bytes, the first four hold scales 0 … 3
 /// and the next four mins 0 … 3 in their low six bits; the last four hold the low halves of scale
 /// and min 4 … 7, whose upper two bits fill the top of the first eight bytes.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "quant/decode.h"
 
 namespace sluice {
 namespace {
@@ -13,18 +14,18 @@ using A = ActivationFormat;
 
 // Block sizes: the format's definition in the ecosystem's GGUF type list. Id order.
 constexpr DtypeInfo kTable[] = {
-    {Dtype::f32, "F32", 1, 4, A::f32, nullptr},
-    {Dtype::f16, "F16", 1, 2, A::f32, nullptr},
-    {Dtype::q4_0, "Q4_0", 32, 18, A::q8_32, nullptr},
+    {Dtype::f32, "F32", 1, 4, A::f32, decode_f32},
+    {Dtype::f16, "F16", 1, 2, A::f32, decode_f16},
+    {Dtype::q4_0, "Q4_0", 32, 18, A::q8_32, decode_q4_0},
     {Dtype::q4_1, "Q4_1", 32, 20, A::q8_32, nullptr},
     {Dtype::q5_0, "Q5_0", 32, 22, A::q8_32, nullptr},
     {Dtype::q5_1, "Q5_1", 32, 24, A::q8_32, nullptr},
-    {Dtype::q8_0, "Q8_0", 32, 34, A::q8_32, nullptr},
+    {Dtype::q8_0, "Q8_0", 32, 34, A::q8_32, decode_q8_0},
     {Dtype::q2_k, "Q2_K", 256, 84, A::q8_256, nullptr},
     {Dtype::q3_k, "Q3_K", 256, 110, A::q8_256, nullptr},
-    {Dtype::q4_k, "Q4_K", 256, 144, A::q8_256, nullptr},
-    {Dtype::q5_k, "Q5_K", 256, 176, A::q8_256, nullptr},
-    {Dtype::q6_k, "Q6_K", 256, 210, A::q8_256, nullptr},
+    {Dtype::q4_k, "Q4_K", 256, 144, A::q8_256, decode_q4_k},
+    {Dtype::q5_k, "Q5_K", 256, 176, A::q8_256, decode_q5_k},
+    {Dtype::q6_k, "Q6_K", 256, 210, A::q8_256, decode_q6_k},
     {Dtype::iq2_xxs, "IQ2_XXS", 256, 66, A::q8_256, nullptr},
     {Dtype::iq2_xs, "IQ2_XS", 256, 74, A::q8_256, nullptr},
     {Dtype::iq3_xxs, "IQ3_XXS", 256, 98, A::q8_256, nullptr},
@@ -39,7 +40,7 @@ constexpr DtypeInfo kTable[] = {
     {Dtype::i64, "I64", 1, 8, A::f32, nullptr},
     {Dtype::f64, "F64", 1, 8, A::f32, nullptr},
     {Dtype::iq1_m, "IQ1_M", 256, 56, A::q8_256, nullptr},
-    {Dtype::bf16, "BF16", 1, 2, A::f32, nullptr},
+    {Dtype::bf16, "BF16", 1, 2, A::f32, decode_bf16},
     {Dtype::tq1_0, "TQ1_0", 256, 54, A::q8_256, nullptr},
     {Dtype::tq2_0, "TQ2_0", 256, 66, A::q8_256, nullptr},
     {Dtype::mxfp4, "MXFP4", 32, 17, A::q8_32, nullptr},

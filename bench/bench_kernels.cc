@@ -1,0 +1,270 @@
+// How fast each kernel of each usable instruction set runs on the shapes of real models, on one
+// thread, beside its ceiling: a matrix times one token is bound by reading weights, so its GB/s
+// stand against "ceiling/read", a plain pass over the same memory. Its weights rotate through a
+// pool far larger than the last-level cache, as streamed experts do. A matrix times many tokens is
+// bound by arithmetic and is reported in GOP/s (one multiply-add is two).
+//
+//   bench_kernels --benchmark_filter='mat(vec|mul)/Q4_K/'
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "base/half.h"
+#include "base/random.h"
+#include "kernels/kernels.h"
+#include "quant/activation.h"
+#include "quant/encode.h"
+
+namespace sluice::kernels {
+namespace {
+
+constexpr size_t kPoolBytes = size_t{128} << 20;  ///< four times a last-level cache of 32 MiB
+
+struct alignas(64) Line {
+  std::byte bytes[64];
+};
+
+std::vector<Line> make_lines(size_t bytes) {
+  return std::vector<Line>((bytes + 63) / 64);
+}
+
+std::vector<float> random_floats(size_t count) {
+  Random random(count);
+  std::vector<float> x(count);
+  for (float& value : x) value = static_cast<float>(random.uniform() * 2 - 1);
+  return x;
+}
+
+/// The pool, filled with copies of one encoded matrix. Only one lives at a time.
+struct WeightPool {
+  Dtype dtype;
+  size_t matrix_bytes;
+  std::vector<Line> lines;
+
+  static const WeightPool& of(Dtype dtype, size_t rows, size_t cols) {
+    static std::unique_ptr<WeightPool> pool;
+    const size_t bytes = rows * dtype_bytes(dtype, cols);
+    if (pool != nullptr && pool->dtype == dtype && pool->matrix_bytes == bytes) return *pool;
+    pool.reset();
+    pool = std::make_unique<WeightPool>(WeightPool{dtype, bytes, make_lines(kPoolBytes)});
+    const DtypeInfo& info = dtype_info(dtype);
+    const std::vector<float> x = random_floats(rows * cols);
+    std::byte* base = pool->lines.front().bytes;
+    encoder(dtype)(x.data(), x.size() / info.block_elements, base);
+    for (size_t i = 1; i < pool->matrix_count(); ++i)
+      std::copy_n(base, bytes, base + i * pool->stride());
+    return *pool;
+  }
+
+  size_t stride() const { return (matrix_bytes + 63) / 64 * 64; }
+  size_t matrix_count() const { return kPoolBytes / stride(); }
+  const std::byte* matrix(size_t i) const {
+    return lines.front().bytes + i % matrix_count() * stride();
+  }
+};
+
+std::vector<Line> make_activations(const KernelTable& table, ActivationFormat format, size_t cols,
+                                   size_t tokens) {
+  const size_t stride = activation_layout(format, cols).row_bytes;
+  std::vector<Line> lines = make_lines(stride * tokens);
+  const std::vector<float> x = random_floats(cols);
+  for (size_t t = 0; t < tokens; ++t) {
+    std::byte* row = lines.front().bytes + t * stride;
+    if (format == ActivationFormat::f32) encode_f32(x.data(), cols, row);
+    if (format == ActivationFormat::q8_256) table.quantize_q8_256(x.data(), cols, row);
+    if (format == ActivationFormat::q8_32) table.quantize_q8_32(x.data(), cols, row);
+  }
+  return lines;
+}
+
+struct MatmulShape {
+  size_t rows;
+  size_t cols;
+  size_t tokens;
+};
+
+using benchmark::Counter;
+
+void report_rates(benchmark::State& state, double weight_bytes, double operations) {
+  const auto iterations = static_cast<double>(state.iterations());
+  state.counters["GB/s"] = Counter(weight_bytes * iterations / 1e9, Counter::kIsRate);
+  state.counters["GOP/s"] = Counter(operations * iterations / 1e9, Counter::kIsRate);
+}
+
+void run_matmul(benchmark::State& state, const KernelTable& table, MatmulFn kernel, Dtype dtype,
+                MatmulShape shape) {
+  const WeightPool& pool = WeightPool::of(dtype, shape.rows, shape.cols);
+  const ActivationFormat format = dtype_info(dtype).activation;
+  const std::vector<Line> x = make_activations(table, format, shape.cols, shape.tokens);
+  std::vector<float> out(shape.rows * shape.tokens);
+  MatmulArgs args = {.weights = nullptr,
+                     .row_bytes = dtype_bytes(dtype, shape.cols),
+                     .row_count = shape.rows,
+                     .cols = shape.cols,
+                     .activations = x.front().bytes,
+                     .activation_stride = activation_layout(format, shape.cols).row_bytes,
+                     .token_rows = nullptr,
+                     .token_count = shape.tokens,
+                     .out = out.data(),
+                     .out_stride = shape.rows};
+  size_t turn = 0;
+  for (auto _ : state) {
+    args.weights = pool.matrix(turn++);
+    kernel(args);
+    benchmark::ClobberMemory();
+  }
+  report_rates(state, static_cast<double>(pool.matrix_bytes),
+               2.0 * static_cast<double>(shape.rows * shape.cols * shape.tokens));
+}
+
+struct AttentionShape {
+  size_t head_dim;
+  size_t group_size;
+  size_t first_position;
+  size_t tokens;
+};
+
+void run_attention(benchmark::State& state, const KernelTable& table, KvType type,
+                   AttentionShape shape) {
+  const auto index = static_cast<size_t>(type);
+  const size_t positions = (shape.first_position + shape.tokens + 63) / 64 * 64;
+  const size_t element_bytes = type == KvType::f16 ? 2 : 4;
+  std::vector<Line> keys = make_lines(positions * shape.head_dim * element_bytes);
+  std::vector<Line> values = make_lines(positions * shape.head_dim * element_bytes);
+  const std::vector<float> row = random_floats(shape.head_dim);
+  for (size_t p = 0; p < positions; ++p) {
+    table.store_key[index](row.data(), shape.head_dim, p, keys.data());
+    table.store_value[index](row.data(), shape.head_dim, p, shape.head_dim, values.data());
+  }
+  const size_t token_stride = shape.group_size * shape.head_dim;
+  const std::vector<float> queries = random_floats(shape.tokens * token_stride);
+  std::vector<float> out(queries.size());
+  const AttentionArgs args = {.queries = queries.data(),
+                              .token_stride = token_stride,
+                              .token_count = shape.tokens,
+                              .group_size = shape.group_size,
+                              .first_position = shape.first_position,
+                              .keys = keys.data(),
+                              .values = values.data(),
+                              .head_dim = shape.head_dim,
+                              .value_stride = shape.head_dim,
+                              .scale = 0.088f,
+                              .out = out.data()};
+  for (auto _ : state) {
+    table.attention[index](args);
+    benchmark::ClobberMemory();
+  }
+  const auto pairs = static_cast<double>(shape.tokens * shape.group_size *
+                                         (shape.first_position + shape.tokens / 2 + 1));
+  const auto head_dim = static_cast<double>(shape.head_dim);
+  report_rates(state,
+               2.0 * static_cast<double>(shape.first_position + shape.tokens) * head_dim *
+                   static_cast<double>(element_bytes),
+               4.0 * pairs * head_dim);
+}
+
+/// A pass over the hidden state, `bytes_per_element` read and written.
+template <class Pass>
+void run_pass(benchmark::State& state, size_t n, double bytes_per_element, Pass pass) {
+  std::vector<float> x = random_floats(n), y = random_floats(n);
+  std::vector<Line> row = make_lines(8 * n);
+  for (auto _ : state) {
+    pass(x.data(), y.data(), row.front().bytes);
+    benchmark::ClobberMemory();
+  }
+  report_rates(state, static_cast<double>(n) * bytes_per_element, static_cast<double>(n));
+}
+
+/// Reads the pool in 16 independent sums, which any compiler turns into wide loads.
+void run_read_ceiling(benchmark::State& state) {
+  const std::vector<Line> lines = make_lines(kPoolBytes);
+  for (auto _ : state) {
+    uint32_t sums[16] = {};
+    for (const Line& line : lines) {
+      const auto* words = reinterpret_cast<const uint32_t*>(line.bytes);
+      for (size_t i = 0; i < 16; ++i) sums[i] += words[i];
+    }
+    benchmark::DoNotOptimize(sums);
+  }
+  report_rates(state, static_cast<double>(kPoolBytes), 0);
+}
+
+void register_matmuls(Isa isa) {
+  const KernelTable& table = kernel_table(isa);
+  constexpr MatmulShape kMatvecShapes[] = {{768, 2048, 1}, {2048, 768, 1}, {2048, 2048, 2}};
+  constexpr MatmulShape kMatmulShapes[] = {{768, 2048, 16}, {2048, 1024, 64}};
+  for (uint32_t id = 0; id < kDtypeIdCount; ++id) {
+    if (table.matvec[id] == nullptr) continue;
+    const DtypeInfo& info = *find_dtype(id);
+    const auto add = [&](const char* entry, MatmulFn kernel, MatmulShape shape) {
+      const std::string name = fmt::format("{}/{}/{}/{}x{}/tokens:{}", entry, info.name,
+                                           isa_name(isa), shape.rows, shape.cols, shape.tokens);
+      benchmark::RegisterBenchmark(name.c_str(), run_matmul, table, kernel, info.dtype, shape);
+    };
+    for (const MatmulShape shape : kMatvecShapes) add("matvec", table.matvec[id], shape);
+    for (const MatmulShape shape : kMatmulShapes) add("matmul", table.matmul[id], shape);
+  }
+}
+
+void register_attention(Isa isa) {
+  constexpr AttentionShape kShapes[] = {{128, 8, 4095, 1}, {64, 4, 1024, 64}};
+  for (const KvType type : {KvType::f16, KvType::f32}) {
+    for (const AttentionShape& shape : kShapes) {
+      const std::string name = fmt::format(
+          "attention/{}/{}/head:{}/group:{}/keys:{}/tokens:{}", type == KvType::f16 ? "f16" : "f32",
+          isa_name(isa), shape.head_dim, shape.group_size, shape.first_position + 1, shape.tokens);
+      benchmark::RegisterBenchmark(name.c_str(), run_attention, kernel_table(isa), type, shape);
+    }
+  }
+}
+
+void register_passes(Isa isa) {
+  constexpr size_t kHidden = 2048;
+  const KernelTable& table = kernel_table(isa);
+  const auto add = [&](const char* entry, double bytes_per_element, auto pass) {
+    benchmark::RegisterBenchmark(
+        fmt::format("{}/{}/{}", entry, isa_name(isa), kHidden).c_str(),
+        [=](benchmark::State& state) { run_pass(state, kHidden, bytes_per_element, pass); });
+  };
+  add("quantize_q8_256", 5,
+      [&table](float* x, float*, std::byte* row) { table.quantize_q8_256(x, kHidden, row); });
+  add("quantize_q8_32", 5,
+      [&table](float* x, float*, std::byte* row) { table.quantize_q8_32(x, kHidden, row); });
+  add("rms_norm", 12, [&table](float* x, float* weight, std::byte* row) {
+    table.rms_norm(x, weight, 1e-6f, kHidden, reinterpret_cast<float*>(row));
+  });
+  add("silu_multiply", 12, [&table](float* gate, float* up, std::byte* row) {
+    table.silu_multiply(gate, up, kHidden, reinterpret_cast<float*>(row));
+  });
+  add("softmax", 8, [&table](float* x, float*, std::byte*) { table.softmax(x, kHidden); });
+  add("add_scaled", 12,
+      [&table](float* x, float* y, std::byte*) { table.add_scaled(1e-9f, x, kHidden, y); });
+  add("rope_neox", 12, [&table](float* x, float* angles, std::byte*) {
+    table.rope_neox(x, angles, angles + kHidden / 2, kHidden / 2);
+  });
+}
+
+void register_all() {
+  benchmark::RegisterBenchmark("ceiling/read", run_read_ceiling);
+  for (const Isa isa : usable_isas()) {
+    register_matmuls(isa);
+    register_attention(isa);
+    register_passes(isa);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::kernels
+
+int main(int argument_count, char** arguments) {
+  benchmark::Initialize(&argument_count, arguments);
+  if (benchmark::ReportUnrecognizedArguments(argument_count, arguments)) return 1;
+  sluice::kernels::register_all();
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}

@@ -1,0 +1,264 @@
+// The reference kernels define the bits; here it is checked that what they define is what is meant,
+// by textbook formulas in double precision and by small cases worked out by hand. That the other
+// ISAs give the same bits is tests/kernel_check.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <new>
+#include <vector>
+
+#include "base/half.h"
+#include "base/random.h"
+#include "kernels/kernels.h"
+#include "quant/activation.h"
+#include "quant/encode.h"
+
+namespace sluice::kernels {
+namespace {
+
+const KernelTable& table() {
+  return kernel_table(Isa::ref);
+}
+
+std::vector<float> random_floats(size_t count, uint64_t seed) {
+  Random random(seed);
+  std::vector<float> x(count);
+  for (float& value : x) value = static_cast<float>(random.uniform() * 2 - 1);
+  return x;
+}
+
+struct alignas(64) Line {
+  std::byte bytes[64];
+};
+
+/// Activation rows of any format, and the values they stand for.
+struct Activations {
+  Activations(ActivationFormat format, const std::vector<float>& x, size_t cols)
+      : stride(activation_layout(format, cols).row_bytes), values(x) {
+    memory.resize(x.size() / cols * stride / sizeof(Line));
+    for (size_t row = 0; row < x.size() / cols; ++row) fill(format, row, cols);
+  }
+
+  void fill(ActivationFormat format, size_t row, size_t cols) {
+    std::byte* bytes = data() + row * stride;
+    float* x = values.data() + row * cols;
+    if (format == ActivationFormat::f32) {
+      encode_f32(x, cols, bytes);
+      return;
+    }
+    const bool large = format == ActivationFormat::q8_256;
+    (large ? table().quantize_q8_256 : table().quantize_q8_32)(x, cols, bytes);
+    const auto* scale =
+        reinterpret_cast<const float*>(bytes + activation_layout(format, cols).scale_offset);
+    for (size_t i = 0; i < cols; ++i)
+      x[i] = scale[i / (large ? 256 : 32)] * static_cast<float>(static_cast<int8_t>(bytes[i]));
+  }
+
+  std::byte* data() { return memory.front().bytes; }
+
+  size_t stride;
+  std::vector<Line> memory;
+  std::vector<float> values;  ///< what the rows hold after rounding
+};
+
+TEST(Reference, MatmulIsTheProductOfDecodedValues) {
+  constexpr size_t kRows = 5, kCols = 512, kTokens = 3;
+  for (uint32_t id = 0; id < kDtypeIdCount; ++id) {
+    if (table().matmul[id] == nullptr) continue;
+    const DtypeInfo& info = *find_dtype(id);
+    SCOPED_TRACE(info.name);
+    const size_t row_bytes = kCols / info.block_elements * info.block_bytes;
+    std::vector<std::byte> weights(kRows * row_bytes);
+    const std::vector<float> raw = random_floats(kRows * kCols, 1);
+    encoder(info.dtype)(raw.data(), raw.size() / info.block_elements, weights.data());
+    std::vector<float> decoded(raw.size());
+    info.decode(weights.data(), raw.size() / info.block_elements, decoded.data());
+    Activations x(info.activation, random_floats(kTokens * kCols, 2), kCols);
+
+    const int32_t token_rows[] = {2, 0, 1, 2};
+    std::vector<float> out(4 * kRows);
+    table().matmul[id]({.weights = weights.data(),
+                        .row_bytes = row_bytes,
+                        .row_count = kRows,
+                        .cols = kCols,
+                        .activations = x.data(),
+                        .activation_stride = x.stride,
+                        .token_rows = token_rows,
+                        .token_count = 4,
+                        .out = out.data(),
+                        .out_stride = kRows});
+    for (size_t t = 0; t < 4; ++t) {
+      for (size_t r = 0; r < kRows; ++r) {
+        double sum = 0;
+        for (size_t i = 0; i < kCols; ++i)
+          sum += double{decoded[r * kCols + i]} *
+                 x.values[static_cast<size_t>(token_rows[t]) * kCols + i];
+        EXPECT_NEAR(out[t * kRows + r], sum, 2e-5) << "token " << t << ", row " << r;
+      }
+    }
+  }
+}
+
+TEST(Reference, FloatSumsHaveSixteenLanes) {
+  // Lane 0 gets 1e8, 1, −1e8: the 1 is lost to rounding there. Lane 1 keeps its 1.
+  std::vector<float> w(48, 0.0f);
+  w[0] = 1e8f;
+  w[16] = 1.0f;
+  w[32] = -1e8f;
+  w[33] = 1.0f;
+  const Activations ones(ActivationFormat::f32, std::vector<float>(48, 1.0f), 48);
+  float out = 0;
+  table().matvec[0]({.weights = reinterpret_cast<const std::byte*>(w.data()),
+                     .row_bytes = 48 * 4,
+                     .row_count = 1,
+                     .cols = 48,
+                     .activations = ones.memory.front().bytes,
+                     .activation_stride = ones.stride,
+                     .token_rows = nullptr,
+                     .token_count = 1,
+                     .out = &out,
+                     .out_stride = 1});
+  EXPECT_EQ(out, 1.0f);
+}
+
+/// Softmax attention in double, one query over `count` keys.
+std::vector<double> attention_in_double(const float* query, const std::vector<float>& keys,
+                                        const std::vector<float>& values, size_t head_dim,
+                                        size_t count, double scale) {
+  std::vector<double> weight(count), out(head_dim, 0.0);
+  double total = 0;
+  for (size_t j = 0; j < count; ++j) {
+    double dot = 0;
+    for (size_t d = 0; d < head_dim; ++d) dot += double{query[d]} * keys[j * head_dim + d];
+    weight[j] = std::exp(dot * scale);
+    total += weight[j];
+  }
+  for (size_t j = 0; j < count; ++j)
+    for (size_t d = 0; d < head_dim; ++d) out[d] += weight[j] / total * values[j * head_dim + d];
+  return out;
+}
+
+TEST(Reference, AttentionIsSoftmaxAttention) {
+  constexpr size_t kHeadDim = 24, kStride = 32, kGroup = 2, kFirst = 120, kTokens = 20;
+  constexpr size_t kPositions = kFirst + kTokens;
+  const std::vector<float> queries = random_floats(kTokens * kGroup * kHeadDim, 3);
+  const std::vector<float> keys = random_floats(kPositions * kHeadDim, 4);
+  const std::vector<float> values = random_floats(kPositions * kHeadDim, 5);
+  for (const KvType type : {KvType::f16, KvType::f32}) {
+    const auto index = static_cast<size_t>(type);
+    std::vector<float> stored_keys(144 * kHeadDim), stored_values(kPositions * kStride);
+    for (size_t p = 0; p < kPositions; ++p) {
+      table().store_key[index](&keys[p * kHeadDim], kHeadDim, p, stored_keys.data());
+      table().store_value[index](&values[p * kHeadDim], kHeadDim, p, kStride, stored_values.data());
+    }
+    std::vector<float> out(queries.size());
+    table().attention[index]({.queries = queries.data(),
+                              .token_stride = kGroup * kHeadDim,
+                              .token_count = kTokens,
+                              .group_size = kGroup,
+                              .first_position = kFirst,
+                              .keys = stored_keys.data(),
+                              .values = stored_values.data(),
+                              .head_dim = kHeadDim,
+                              .value_stride = kStride,
+                              .scale = 0.7f,
+                              .out = out.data()});
+    const double tolerance = type == KvType::f16 ? 1e-3 : 2e-6;
+    for (size_t t = 0; t < kTokens; ++t) {
+      for (size_t j = 0; j < kGroup; ++j) {
+        const size_t offset = (t * kGroup + j) * kHeadDim;
+        const std::vector<double> wanted = attention_in_double(
+            queries.data() + offset, keys, values, kHeadDim, kFirst + t + 1, 0.7);
+        for (size_t d = 0; d < kHeadDim; ++d) EXPECT_NEAR(out[offset + d], wanted[d], tolerance);
+      }
+    }
+  }
+}
+
+TEST(Reference, KeysLieInTiles) {
+  std::vector<float> keys(2 * kKeyTile * 3, 0.0f);
+  const float key[] = {1.0f, 2.0f, 3.0f};
+  table().store_key[static_cast<size_t>(KvType::f32)](key, 3, 18, keys.data());
+  EXPECT_EQ(keys[(3 + 0) * kKeyTile + 2], 1.0f);
+  EXPECT_EQ(keys[(3 + 1) * kKeyTile + 2], 2.0f);
+  EXPECT_EQ(keys[(3 + 2) * kKeyTile + 2], 3.0f);
+}
+
+TEST(Reference, ScoresFarApartStayFinite) {
+  const float queries[] = {1000.0f};
+  std::vector<float> keys(kKeyTile, 0.0f), values(2 * 16, 0.0f);
+  keys[0] = -1000.0f;
+  keys[1] = 1000.0f;
+  values[0] = 5.0f;
+  values[16] = 7.0f;
+  float out = 0;
+  table().attention[static_cast<size_t>(KvType::f32)]({.queries = queries,
+                                                       .token_stride = 1,
+                                                       .token_count = 1,
+                                                       .group_size = 1,
+                                                       .first_position = 1,
+                                                       .keys = keys.data(),
+                                                       .values = values.data(),
+                                                       .head_dim = 1,
+                                                       .value_stride = 16,
+                                                       .scale = 1.0f,
+                                                       .out = &out});
+  EXPECT_EQ(out, 7.0f);
+}
+
+TEST(Reference, RmsNorm) {
+  const std::vector<float> x = random_floats(37, 6), weight = random_floats(37, 7);
+  std::vector<float> out(37);
+  table().rms_norm(x.data(), weight.data(), 1e-5f, 37, out.data());
+  double squares = 0;
+  for (const float value : x) squares += double{value} * value;
+  for (size_t i = 0; i < 37; ++i)
+    EXPECT_NEAR(out[i], x[i] / std::sqrt(squares / 37 + 1e-5) * weight[i], 1e-6);
+}
+
+TEST(Reference, Softmax) {
+  std::vector<float> x = {1.0f, 2.0f, 3.0f, -1e30f, 3.0f};
+  table().softmax(x.data(), x.size());
+  const double total = std::exp(-2.0) + std::exp(-1.0) + 2;
+  EXPECT_NEAR(x[0], std::exp(-2.0) / total, 1e-7);
+  EXPECT_NEAR(x[1], std::exp(-1.0) / total, 1e-7);
+  EXPECT_NEAR(x[2], 1 / total, 1e-7);
+  EXPECT_EQ(x[3], 0.0f);
+  EXPECT_EQ(x[4], x[2]);
+}
+
+TEST(Reference, SiluMultiply) {
+  const float gate[] = {0.0f, 1.0f, -3.0f, 200.0f, -200.0f};
+  const float up[] = {5.0f, 2.0f, 2.0f, 1.0f, 1.0f};
+  float out[5];
+  table().silu_multiply(gate, up, 5, out);
+  EXPECT_EQ(out[0], 0.0f);
+  EXPECT_NEAR(out[1], 2 / (1 + std::exp(-1.0)), 1e-6);
+  EXPECT_NEAR(out[2], -6 / (1 + std::exp(3.0)), 1e-6);
+  EXPECT_EQ(out[3], 200.0f);
+  EXPECT_EQ(out[4], 0.0f) << "no NaN where e^x overflows";
+}
+
+TEST(Reference, RopeTurnsPairsByTheirAngle) {
+  float x[] = {1.0f, 2.0f, 0.0f, 3.0f};  // pairs (1, 0) and (2, 3)
+  const float cos[] = {0.0f, 0.6f}, sin[] = {1.0f, 0.8f};
+  table().rope_neox(x, cos, sin, 2);
+  EXPECT_EQ(x[0], 0.0f);
+  EXPECT_EQ(x[2], 1.0f);
+  EXPECT_FLOAT_EQ(x[1], 2 * 0.6f - 3 * 0.8f);
+  EXPECT_FLOAT_EQ(x[3], 2 * 0.8f + 3 * 0.6f);
+}
+
+TEST(Reference, AddAndAddScaled) {
+  const float x[] = {1.0f, 2.0f, 3.0f};
+  float y[] = {10.0f, 20.0f, 30.0f};
+  table().add(x, 3, y);
+  table().add_scaled(-2.0f, x, 2, y);
+  EXPECT_EQ(y[0], 9.0f);
+  EXPECT_EQ(y[1], 18.0f);
+  EXPECT_EQ(y[2], 33.0f);
+}
+
+}  // namespace
+}  // namespace sluice::kernels

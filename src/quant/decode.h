@@ -1,0 +1,19 @@
+// The decoders behind dtype.h's table, one per format: what the stored bytes mean, as floats. Each
+// is exact up to the roundings its formula shows, in the order shown, so that its result is a fact
+// to the last bit. Call them through dtype_info(…).decode; any thread may.
+#pragma once
+
+#include <cstddef>
+
+namespace sluice {
+
+void decode_f32(const std::byte* blocks, size_t block_count, float* out);
+void decode_f16(const std::byte* blocks, size_t block_count, float* out);
+void decode_bf16(const std::byte* blocks, size_t block_count, float* out);
+void decode_q4_0(const std::byte* blocks, size_t block_count, float* out);
+void decode_q8_0(const std::byte* blocks, size_t block_count, float* out);
+void decode_q4_k(const std::byte* blocks, size_t block_count, float* out);
+void decode_q5_k(const std::byte* blocks, size_t block_count, float* out);
+void decode_q6_k(const std::byte* blocks, size_t block_count, float* out);
+
+}  // namespace sluice

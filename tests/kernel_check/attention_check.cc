@@ -1,0 +1,212 @@
+#include <cstring>
+
+#include "base/half.h"
+#include "check.h"
+#include "quant/blocks.h"
+
+namespace sluice::kernels::check {
+namespace {
+
+struct AttentionCase {
+  Isa isa;
+  KvType type;
+};
+
+struct Shape {
+  size_t head_dim;
+  size_t group_size;
+  size_t first_position;
+  size_t tokens;
+};
+
+constexpr size_t kHeadDims[] = {8, 16, 24, 40, 64, 96, 128, 256};
+constexpr size_t kPositions[] = {0,  1,  7,  14, 15,  16,  17,  31,  32, 47,
+                                 62, 63, 64, 65, 100, 126, 127, 128, 200};
+
+size_t round_up(size_t value, size_t step) {
+  return (value + step - 1) / step * step;
+}
+
+class AttentionCheck : public testing::TestWithParam<AttentionCase> {
+ protected:
+  static constexpr size_t kPad = 2;  ///< floats behind the queries of a token
+
+  size_t type_index() const { return static_cast<size_t>(GetParam().type); }
+  size_t element_bytes() const { return GetParam().type == KvType::f16 ? 2 : 4; }
+
+  template <class Member>
+  void skip_unless_own(Member member) {
+    const std::string reason = reason_to_skip(GetParam().isa, [=, this](const KernelTable& table) {
+      return (table.*member)[type_index()];
+    });
+    if (!reason.empty()) GTEST_SKIP() << reason;
+  }
+
+  void store(float value, std::byte* elements, size_t index) const {
+    if (GetParam().type == KvType::f16)
+      store_block(f32_to_f16(value), elements, index);
+    else
+      store_block(value, elements, index);
+  }
+
+  /// Whole tiles, also beyond the last position; exactly as many values as there are positions.
+  Bytes make_keys(Shape shape, FloatKind kind) {
+    const size_t positions = round_up(shape.first_position + shape.tokens, kKeyTile);
+    Bytes keys(positions * shape.head_dim * element_bytes(), element_bytes());
+    const size_t count = positions * shape.head_dim;
+    for (size_t i = 0; i < count; ++i) store(make_float(kind, random_), keys.data(), i);
+    return keys;
+  }
+
+  Bytes make_values(Shape shape, FloatKind kind) {
+    const size_t positions = shape.first_position + shape.tokens;
+    const size_t stride = round_up(shape.head_dim, 16);
+    Bytes values(positions * stride * element_bytes(), element_bytes());
+    for (size_t i = 0; i < positions * stride; ++i) {
+      const bool padding = i % stride >= shape.head_dim;
+      store(padding ? 0.0f : make_float(kind, random_), values.data(), i);
+    }
+    return values;
+  }
+
+  void compare(Shape shape, FloatKind query_kind, FloatKind cache_kind) {
+    SCOPED_TRACE(testing::Message()
+                 << "head " << shape.head_dim << ", group " << shape.group_size << ", first "
+                 << shape.first_position << ", tokens " << shape.tokens << "; "
+                 << name_of(query_kind) << " queries, " << name_of(cache_kind) << " cache");
+    const Bytes keys = make_keys(shape, cache_kind);
+    const Bytes values = make_values(shape, cache_kind);
+    const size_t token_stride = shape.group_size * shape.head_dim + kPad;
+    const size_t query_count = (shape.tokens - 1) * token_stride + token_stride - kPad;
+    Bytes queries(query_count * sizeof(float), 4);
+    for (size_t i = 0; i < query_count; ++i)
+      store_block(make_float(query_kind, random_), queries.data(), i);
+    AttentionArgs args = {
+        .queries = queries.as<float>(),
+        .token_stride = token_stride,
+        .token_count = shape.tokens,
+        .group_size = shape.group_size,
+        .first_position = shape.first_position,
+        .keys = keys.data(),
+        .values = values.data(),
+        .head_dim = shape.head_dim,
+        .value_stride = round_up(shape.head_dim, 16),
+        .scale = 0.125f,
+        .out = nullptr,
+    };
+    Output got(query_count, shape.tokens % 16), wanted(query_count, shape.tokens % 16);
+    args.out = got.data();
+    kernel_table(GetParam().isa).attention[type_index()](args);
+    args.out = wanted.data();
+    kernel_table(Isa::ref).attention[type_index()](args);
+    expect_same(got, wanted);
+  }
+
+  Random random_{23};
+};
+
+TEST_P(AttentionCheck, EveryHeadAroundEveryBoundary) {
+  skip_unless_own(&KernelTable::attention);
+  if (IsSkipped()) return;
+  size_t turn = 0;
+  constexpr size_t kTokens[] = {1, 2, 3, 17, 1, 5};
+  for (const size_t head_dim : kHeadDims) {
+    for (const size_t first_position : kPositions) {
+      const size_t group_size = turn % 8 + 1;
+      const size_t tokens = group_size > 4 ? 1 + turn % 3 : kTokens[turn % 6];
+      compare({head_dim, group_size, first_position, tokens}, FloatKind::ordinary,
+              FloatKind::ordinary);
+      if (HasFailure()) return;
+      ++turn;
+    }
+  }
+}
+
+TEST_P(AttentionCheck, EveryGroupAndTokenCount) {
+  skip_unless_own(&KernelTable::attention);
+  if (IsSkipped()) return;
+  for (size_t group_size = 1; group_size <= 8; ++group_size) {
+    for (const size_t tokens : {1, 2, 3, 4, 5, 7, 8, 16, 17, 33}) {
+      compare({24, group_size, 50, tokens}, FloatKind::ordinary, FloatKind::ordinary);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_P(AttentionCheck, EveryKindOfNumbers) {
+  skip_unless_own(&KernelTable::attention);
+  if (IsSkipped()) return;
+  for (const FloatKind queries : kFloatKinds) {
+    for (const FloatKind cache : kFloatKinds) {
+      for (const size_t first_position : {0, 15, 64, 130}) {
+        compare({40, 3, first_position, 4}, queries, cache);
+        compare({64, 2, first_position, 1}, queries, cache);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST_P(AttentionCheck, StoredKeys) {
+  skip_unless_own(&KernelTable::store_key);
+  if (IsSkipped()) return;
+  for (const FloatKind kind : kFloatKinds) {
+    for (const size_t head_dim : kHeadDims) {
+      for (const size_t position : {0, 1, 15, 16, 33, 63}) {
+        const std::vector<float> key = make_floats(kind, head_dim, random_);
+        Bytes got(64 * head_dim * element_bytes(), element_bytes());
+        Bytes wanted(got.size(), element_bytes());
+        std::memset(got.data(), 0x5a, got.size());
+        std::memset(wanted.data(), 0x5a, wanted.size());
+        kernel_table(GetParam().isa)
+            .store_key[type_index()](key.data(), head_dim, position, got.data());
+        kernel_table(Isa::ref).store_key[type_index()](key.data(), head_dim, position,
+                                                       wanted.data());
+        SCOPED_TRACE(testing::Message() << "head " << head_dim << ", position " << position);
+        expect_same_bytes(got, wanted);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST_P(AttentionCheck, StoredValues) {
+  skip_unless_own(&KernelTable::store_value);
+  if (IsSkipped()) return;
+  for (const FloatKind kind : kFloatKinds) {
+    for (const size_t head_dim : kHeadDims) {
+      for (const size_t position : {0, 1, 5}) {
+        const size_t stride = round_up(head_dim, 16);
+        const std::vector<float> value = make_floats(kind, head_dim, random_);
+        Bytes got(7 * stride * element_bytes(), element_bytes());
+        Bytes wanted(got.size(), element_bytes());
+        std::memset(got.data(), 0x5a, got.size());
+        std::memset(wanted.data(), 0x5a, wanted.size());
+        kernel_table(GetParam().isa)
+            .store_value[type_index()](value.data(), head_dim, position, stride, got.data());
+        kernel_table(Isa::ref).store_value[type_index()](value.data(), head_dim, position, stride,
+                                                         wanted.data());
+        SCOPED_TRACE(testing::Message() << "head " << head_dim << ", position " << position);
+        expect_same_bytes(got, wanted);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+std::vector<AttentionCase> cases() {
+  std::vector<AttentionCase> list;
+  for (const Isa isa : kComparedIsas)
+    for (const KvType type : {KvType::f16, KvType::f32}) list.push_back({isa, type});
+  return list;
+}
+
+std::string case_name(const testing::TestParamInfo<AttentionCase>& row) {
+  const bool half = row.param.type == KvType::f16;
+  return std::string(isa_name(row.param.isa)) + (half ? "_f16" : "_f32");
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, AttentionCheck, testing::ValuesIn(cases()), case_name);
+
+}  // namespace
+}  // namespace sluice::kernels::check

@@ -1,0 +1,160 @@
+#include <bit>
+#include <cstring>
+#include <limits>
+
+#include "check.h"
+
+namespace sluice::kernels::check {
+namespace {
+
+const KernelTable& reference() {
+  return kernel_table(Isa::ref);
+}
+
+std::vector<size_t> lengths() {
+  std::vector<size_t> list;
+  for (size_t n = 1; n <= 68; ++n) list.push_back(n);
+  for (const size_t n : {100u, 127u, 128u, 129u, 255u, 256u, 257u, 768u, 1000u, 2055u})
+    list.push_back(n);
+  return list;
+}
+
+/// Calls body(kind, n, offset, random) for every kind of numbers and length; the offset, in floats,
+/// runs through all positions within 64 bytes.
+template <class Body>
+void sweep(Body body) {
+  Random random(17);
+  for (const FloatKind kind : kFloatKinds) {
+    for (const size_t n : lengths()) {
+      const size_t offset = n % 16;
+      SCOPED_TRACE(testing::Message() << name_of(kind) << ", n = " << n << ", offset " << offset);
+      body(kind, n, offset, random);
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+/// A copy of the floats that starts `offset` floats past a 64-byte boundary and ends exactly.
+Bytes placed(const std::vector<float>& floats, size_t offset) {
+  Bytes bytes(floats.size() * sizeof(float), offset * sizeof(float));
+  std::memcpy(bytes.data(), floats.data(), bytes.size());
+  return bytes;
+}
+
+class Elementwise : public testing::TestWithParam<Isa> {
+ protected:
+  const KernelTable& table() const { return kernel_table(GetParam()); }
+};
+
+#define SKIP_UNLESS_OWN(member)                                                              \
+  if (const std::string reason =                                                             \
+          reason_to_skip(GetParam(), [](const KernelTable& table) { return table.member; }); \
+      !reason.empty())                                                                       \
+  GTEST_SKIP() << reason
+
+TEST_P(Elementwise, Add) {
+  SKIP_UNLESS_OWN(add);
+  sweep([&](FloatKind kind, size_t n, size_t offset, Random& random) {
+    Bytes x = placed(make_floats(kind, n, random), offset);
+    const std::vector<float> y = make_floats(kind, n, random);
+    Output got(y, offset), wanted(y, offset);
+    table().add(x.as<float>(), n, got.data());
+    reference().add(x.as<float>(), n, wanted.data());
+    expect_same(got, wanted);
+  });
+}
+
+TEST_P(Elementwise, AddScaled) {
+  SKIP_UNLESS_OWN(add_scaled);
+  sweep([&](FloatKind kind, size_t n, size_t offset, Random& random) {
+    Bytes x = placed(make_floats(kind, n, random), offset);
+    const std::vector<float> y = make_floats(kind, n, random);
+    const float a = make_float(kind, random);
+    Output got(y, offset), wanted(y, offset);
+    table().add_scaled(a, x.as<float>(), n, got.data());
+    reference().add_scaled(a, x.as<float>(), n, wanted.data());
+    expect_same(got, wanted);
+  });
+}
+
+TEST_P(Elementwise, RmsNorm) {
+  SKIP_UNLESS_OWN(rms_norm);
+  sweep([&](FloatKind kind, size_t n, size_t offset, Random& random) {
+    const std::vector<float> content = make_floats(kind, n, random);
+    Bytes x = placed(content, offset);
+    Bytes weight = placed(make_floats(FloatKind::ordinary, n, random), (offset + 3) % 16);
+    Output got(n, offset), wanted(n, offset), in_place(content, offset);
+    table().rms_norm(x.as<float>(), weight.as<float>(), 1e-6f, n, got.data());
+    table().rms_norm(in_place.data(), weight.as<float>(), 1e-6f, n, in_place.data());
+    reference().rms_norm(x.as<float>(), weight.as<float>(), 1e-6f, n, wanted.data());
+    expect_same(got, wanted);
+    expect_same(in_place, wanted);
+  });
+}
+
+TEST_P(Elementwise, SiluMultiply) {
+  SKIP_UNLESS_OWN(silu_multiply);
+  sweep([&](FloatKind kind, size_t n, size_t offset, Random& random) {
+    const std::vector<float> gates = make_floats(kind, n, random);
+    const std::vector<float> ups = make_floats(kind, n, random);
+    Bytes gate = placed(gates, offset), up = placed(ups, (offset + 5) % 16);
+    Output got(n, offset), wanted(n, offset), over_gate(gates, offset), over_up(ups, offset);
+    table().silu_multiply(gate.as<float>(), up.as<float>(), n, got.data());
+    table().silu_multiply(over_gate.data(), up.as<float>(), n, over_gate.data());
+    table().silu_multiply(gate.as<float>(), over_up.data(), n, over_up.data());
+    reference().silu_multiply(gate.as<float>(), up.as<float>(), n, wanted.data());
+    expect_same(got, wanted);
+    expect_same(over_gate, wanted);
+    expect_same(over_up, wanted);
+  });
+}
+
+/// SiLU shows exp in full: floats of every exponent and many mantissas, both signs.
+TEST_P(Elementwise, SiluOverTheWholeRange) {
+  SKIP_UNLESS_OWN(silu_multiply);
+  constexpr size_t kCount = 4096;
+  const std::vector<float> ones(kCount, 1.0f);
+  for (uint64_t bits = 0; bits < (uint64_t{1} << 32); bits += kCount * 4093) {
+    std::vector<float> gate(kCount);
+    for (size_t i = 0; i < kCount; ++i)
+      gate[i] = std::bit_cast<float>(static_cast<uint32_t>(bits + i * 4093));
+    Output got(kCount), wanted(kCount);
+    table().silu_multiply(gate.data(), ones.data(), kCount, got.data());
+    reference().silu_multiply(gate.data(), ones.data(), kCount, wanted.data());
+    expect_same(got, wanted);
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(Elementwise, Softmax) {
+  SKIP_UNLESS_OWN(softmax);
+  sweep([&](FloatKind kind, size_t n, size_t offset, Random& random) {
+    const std::vector<float> x = make_floats(kind, n, random);
+    Output got(x, offset), wanted(x, offset);
+    table().softmax(got.data(), n);
+    reference().softmax(wanted.data(), n);
+    expect_same(got, wanted);
+  });
+}
+
+TEST_P(Elementwise, RopeNeox) {
+  SKIP_UNLESS_OWN(rope_neox);
+  sweep([&](FloatKind kind, size_t pairs, size_t offset, Random& random) {
+    const std::vector<float> x = make_floats(kind, 2 * pairs, random);
+    Bytes cos = placed(make_floats(FloatKind::ordinary, pairs, random), (offset + 1) % 16);
+    Bytes sin = placed(make_floats(FloatKind::ordinary, pairs, random), (offset + 2) % 16);
+    Output got(x, offset), wanted(x, offset);
+    table().rope_neox(got.data(), cos.as<float>(), sin.as<float>(), pairs);
+    reference().rope_neox(wanted.data(), cos.as<float>(), sin.as<float>(), pairs);
+    expect_same(got, wanted);
+  });
+}
+
+std::string case_name(const testing::TestParamInfo<Isa>& row) {
+  return std::string(isa_name(row.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, Elementwise, testing::ValuesIn(kComparedIsas), case_name);
+
+}  // namespace
+}  // namespace sluice::kernels::check

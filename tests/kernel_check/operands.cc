@@ -1,0 +1,205 @@
+#include "operands.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/half.h"
+#include "quant/activation.h"
+#include "quant/blocks.h"
+
+namespace sluice::kernels::check {
+
+const char* name_of(WeightKind kind) {
+  constexpr const char* kNames[] = {"random", "highest", "lowest", "zero", "subnormal", "broken"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+const char* name_of(ActivationKind kind) {
+  constexpr const char* kNames[] = {"random", "highest",   "lowest", "alternating",
+                                    "zero",   "subnormal", "broken"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+namespace {
+
+constexpr uint16_t kHalfMax = 0x7bff;
+
+/// A scale as a kind has it.
+uint16_t make_half(WeightKind kind, Random& random) {
+  const auto sign = static_cast<uint16_t>(random.below(2) << 15);
+  switch (kind) {
+    case WeightKind::random:  // 2^-14 … 2
+      return static_cast<uint16_t>(sign | (0x0400 + random.below(0x3c00)));
+    case WeightKind::highest:
+    case WeightKind::lowest:
+      return kHalfMax;
+    case WeightKind::zero:
+      return sign;
+    case WeightKind::subnormal:
+      return static_cast<uint16_t>(sign | random.below(0x400));
+    case WeightKind::broken:
+      if (random.below(4) != 0) return static_cast<uint16_t>(sign | 0x3000);
+      return static_cast<uint16_t>(sign | 0x7c00 | (random.below(2) * 0x200));
+  }
+  return 0;
+}
+
+// set_ends sets all q to one end of their range, and scales and mins to their largest.
+void set_ends(BlockQ4_0& block, bool high) {
+  std::memset(block.qs, high ? 0xff : 0, 16);
+}
+void set_ends(BlockQ8_0& block, bool high) {
+  std::memset(block.qs, high ? 0x7f : 0x80, 32);
+}
+void set_ends(BlockQ4_K& block, bool high) {
+  std::memset(block.scales, 0xff, sizeof(block.scales));
+  std::memset(block.qs, high ? 0xff : 0, sizeof(block.qs));
+}
+void set_ends(BlockQ5_K& block, bool high) {
+  std::memset(block.scales, 0xff, sizeof(block.scales));
+  std::memset(block.qs, high ? 0xff : 0, sizeof(block.qs));
+  std::memset(block.qh, high ? 0xff : 0, sizeof(block.qh));
+}
+void set_ends(BlockQ6_K& block, bool high) {
+  std::memset(block.ql, high ? 0xff : 0, sizeof(block.ql));
+  std::memset(block.qh, high ? 0xff : 0, sizeof(block.qh));
+  std::memset(block.scales, high ? 0x7f : 0x80, sizeof(block.scales));
+}
+
+template <class Block>
+void fill_blocks(WeightKind kind, size_t block_count, Random& random, std::byte* blocks) {
+  for (size_t b = 0; b < block_count; ++b) {
+    std::byte bytes[sizeof(Block)];
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.next());
+    Block block = load_block<Block>(bytes, 0);
+    if (kind == WeightKind::highest || kind == WeightKind::lowest)
+      set_ends(block, kind == WeightKind::highest);
+    block.d = make_half(kind, random);
+    if constexpr (requires { block.dmin; }) block.dmin = make_half(kind, random);
+    store_block(block, blocks, b);
+  }
+}
+
+FloatKind float_kind(WeightKind kind) {
+  switch (kind) {
+    case WeightKind::random:
+      return FloatKind::ordinary;
+    case WeightKind::highest:
+      return FloatKind::huge;
+    case WeightKind::lowest:
+      return FloatKind::edges;
+    case WeightKind::zero:
+      return FloatKind::zeros;
+    case WeightKind::subnormal:
+      return FloatKind::tiny;
+    case WeightKind::broken:
+      return FloatKind::broken;
+  }
+  return FloatKind::ordinary;
+}
+
+}  // namespace
+
+void fill_weights(Dtype dtype, WeightKind kind, size_t block_count, Random& random,
+                  std::byte* blocks) {
+  switch (dtype) {
+    case Dtype::q4_0:
+      return fill_blocks<BlockQ4_0>(kind, block_count, random, blocks);
+    case Dtype::q8_0:
+      return fill_blocks<BlockQ8_0>(kind, block_count, random, blocks);
+    case Dtype::q4_k:
+      return fill_blocks<BlockQ4_K>(kind, block_count, random, blocks);
+    case Dtype::q5_k:
+      return fill_blocks<BlockQ5_K>(kind, block_count, random, blocks);
+    case Dtype::q6_k:
+      return fill_blocks<BlockQ6_K>(kind, block_count, random, blocks);
+    default:
+      break;
+  }
+  for (size_t i = 0; i < block_count; ++i) {
+    const float value = make_float(float_kind(kind), random);
+    if (dtype == Dtype::f32) store_block(value, blocks, i);
+    if (dtype == Dtype::bf16) store_block(f32_to_bf16(value), blocks, i);
+    // Halves directly, so that each kind fits their range.
+    if (dtype == Dtype::f16) store_block(make_half(kind, random), blocks, i);
+  }
+}
+
+namespace {
+
+FloatKind float_kind(ActivationKind kind) {
+  switch (kind) {
+    case ActivationKind::random:
+      return FloatKind::ordinary;
+    case ActivationKind::highest:
+      return FloatKind::huge;
+    case ActivationKind::lowest:
+      return FloatKind::edges;
+    case ActivationKind::alternating:
+      return FloatKind::ordinary;
+    case ActivationKind::zero:
+      return FloatKind::zeros;
+    case ActivationKind::subnormal:
+      return FloatKind::tiny;
+    case ActivationKind::broken:
+      return FloatKind::broken;
+  }
+  return FloatKind::ordinary;
+}
+
+int8_t make_q(ActivationKind kind, size_t i, Random& random) {
+  switch (kind) {
+    case ActivationKind::highest:
+      return 127;
+    case ActivationKind::lowest:
+      return -127;
+    case ActivationKind::alternating:
+      return i % 2 == 0 ? 127 : -127;
+    case ActivationKind::zero:
+      return 0;
+    default:
+      return static_cast<int8_t>(static_cast<int>(random.below(255)) - 127);
+  }
+}
+
+float make_scale(ActivationKind kind, Random& random) {
+  switch (kind) {
+    case ActivationKind::highest:
+    case ActivationKind::lowest:
+      return 65504.0f;
+    case ActivationKind::zero:
+      return 0.0f;
+    case ActivationKind::subnormal:
+      return make_float(FloatKind::tiny, random);
+    case ActivationKind::broken:
+      return make_float(FloatKind::broken, random);
+    default:
+      return make_float(FloatKind::ordinary, random);  // a K row's scale has either sign
+  }
+}
+
+}  // namespace
+
+void fill_activation(ActivationFormat format, ActivationKind kind, size_t cols, Random& random,
+                     std::byte* row) {
+  const ActivationLayout layout = activation_layout(format, cols);
+  std::memset(row, 0xff, layout.row_bytes);
+  if (format == ActivationFormat::f32) {
+    for (size_t i = 0; i < cols; ++i) store_block(make_float(float_kind(kind), random), row, i);
+    return;
+  }
+  auto* q = reinterpret_cast<int8_t*>(row);
+  auto* sum16 = reinterpret_cast<int16_t*>(row + layout.sum16_offset);
+  for (size_t i = 0; i < layout.scale_offset; ++i) q[i] = i < cols ? make_q(kind, i, random) : 0;
+  for (size_t group = 0; group < cols / 16; ++group) {
+    int sum = 0;
+    for (size_t i = 0; i < 16; ++i) sum += q[16 * group + i];
+    sum16[group] = static_cast<int16_t>(sum);
+  }
+  const size_t block = format == ActivationFormat::q8_256 ? kSuperBlock : kSmallBlock;
+  for (size_t b = 0; b < cols / block; ++b)
+    store_block(make_scale(kind, random), row + layout.scale_offset, b);
+}
+
+}  // namespace sluice::kernels::check
