@@ -7,25 +7,6 @@
 namespace sluice::kernels::avx2 {
 namespace {
 
-constexpr size_t round_up_64(size_t bytes) {
-  return (bytes + 63) / 64 * 64;
-}
-
-/// Where the arrays of a row lie; restates activation_layout.
-struct RowArrays {
-  RowArrays(size_t cols, size_t block, std::byte* row)
-      : q(reinterpret_cast<int8_t*>(row)),
-        scale(reinterpret_cast<float*>(row + round_up_64(cols))),
-        sum16(reinterpret_cast<int16_t*>(row + round_up_64(cols) +
-                                         round_up_64(cols / block * sizeof(float)))) {
-    for (size_t i = cols; i < round_up_64(cols); ++i) q[i] = 0;
-  }
-
-  int8_t* q;
-  float* scale;
-  int16_t* sum16;
-};
-
 inline __m256i magnitude_bits(const float* x) {
   return _mm256_and_si256(load32(x), _mm256_set1_epi32(0x7fffffff));
 }
@@ -87,24 +68,22 @@ inline void quantize_block(const float* x, size_t count, float inverse, int8_t* 
 
 }  // namespace
 
-void quantize_q8_256(const float* x, size_t cols, std::byte* row) {
-  const RowArrays arrays(cols, kSuperBlock, row);
+void quantize_q8_256(const float* x, size_t cols, const QuantizedRow& row) {
   for (size_t first = 0; first < cols; first += kSuperBlock) {
     const float largest = largest_value(x + first, kSuperBlock);
     const float inverse = largest == 0.0f ? 0.0f : -127.0f / largest;
-    quantize_block(x + first, kSuperBlock, inverse, arrays.q + first, arrays.sum16 + first / 16);
-    arrays.scale[first / kSuperBlock] = largest == 0.0f ? 0.0f : 1.0f / inverse;
+    quantize_block(x + first, kSuperBlock, inverse, row.q + first, row.sum16 + first / 16);
+    row.scale[first / kSuperBlock] = largest == 0.0f ? 0.0f : 1.0f / inverse;
   }
 }
 
-void quantize_q8_32(const float* x, size_t cols, std::byte* row) {
-  const RowArrays arrays(cols, kSmallBlock, row);
+void quantize_q8_32(const float* x, size_t cols, const QuantizedRow& row) {
   for (size_t first = 0; first < cols; first += kSmallBlock) {
     const int largest = largest_lane(largest_magnitudes(x + first, kSmallBlock));
     const float d = _mm_cvtss_f32(_mm_castsi128_ps(_mm_cvtsi32_si128(largest))) / 127.0f;
     const float inverse = d != 0.0f ? 1.0f / d : 0.0f;
-    quantize_block(x + first, kSmallBlock, inverse, arrays.q + first, arrays.sum16 + first / 16);
-    arrays.scale[first / kSmallBlock] = _cvtsh_ss(_cvtss_sh(d, _MM_FROUND_TO_NEAREST_INT));
+    quantize_block(x + first, kSmallBlock, inverse, row.q + first, row.sum16 + first / 16);
+    row.scale[first / kSmallBlock] = _cvtsh_ss(_cvtss_sh(d, _MM_FROUND_TO_NEAREST_INT));
   }
 }
 
