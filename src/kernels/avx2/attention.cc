@@ -1,0 +1,239 @@
+// Attention by blocks of 64 keys with an online softmax, and the F16 stores into the KV cache.
+//
+// Both halves of attention are the same small product: scalars of a query (its components, then its
+// probabilities) times rows of 16 lanes (16 keys at one component, then 16 components of one
+// value), added up in ascending order. Four queries share each load. A run of 16 queries passes
+// over a block of keys before the next block comes, so that keys and values stream from memory once
+// per run; meanwhile a query's o rests in the output, as the definition has it.
+#include "kernels/avx2/avx2.h"
+#include "kernels/avx2/exp.h"
+#include "kernels/avx2/vector.h"
+
+namespace sluice::kernels::avx2 {
+namespace {
+
+constexpr size_t kQueryTile = 4;
+constexpr size_t kQueryRun = 4 * kQueryTile;
+
+inline __m256 widen8(const uint16_t* halves) {
+  return _mm256_cvtph_ps(load16(halves));
+}
+inline __m256 widen8(const float* floats) {
+  return _mm256_loadu_ps(floats);
+}
+
+/// sums[n][·] = fma(factors[n][k], rows[k · stride + ·], sums[n][·]) for ascending k.
+template <size_t N, class Element>
+inline void add_products(const float* const* factors, const Element* rows, size_t stride,
+                         size_t count, __m256 (*sums)[2]) {
+  for (size_t k = 0; k < count; ++k) {
+    const __m256 low = widen8(rows + k * stride);
+    const __m256 high = widen8(rows + k * stride + 8);
+#pragma GCC unroll 4
+    for (size_t n = 0; n < N; ++n) {
+      const __m256 factor = _mm256_broadcast_ss(factors[n] + k);
+      sums[n][0] = _mm256_fmadd_ps(factor, low, sums[n][0]);
+      sums[n][1] = _mm256_fmadd_ps(factor, high, sums[n][1]);
+    }
+  }
+}
+
+/// A query and its running softmax. Of the block at hand it sees the first `visible` keys.
+struct Query {
+  const float* q;
+  float* out;
+  size_t key_count;
+  size_t visible;
+  float max;
+  float sum;
+  float correction;
+};
+
+/// The keys [first, first + count) of one block.
+struct KeyRange {
+  size_t first;
+  size_t count;
+};
+
+using Scores = float[kAttentionBlock];
+
+template <size_t N, class Element>
+inline void score(const AttentionArgs& args, const Query* queries, KeyRange range, Scores* scores) {
+  const float* q[N];
+  for (size_t n = 0; n < N; ++n) q[n] = queries[n].q;
+  const __m256 scale = _mm256_set1_ps(args.scale);
+  for (size_t j = 0; j < range.count; j += kKeyTile) {
+    const auto* tile = static_cast<const Element*>(args.keys) + (range.first + j) * args.head_dim;
+    __m256 sums[N][2];
+#pragma GCC unroll 4
+    for (size_t n = 0; n < N; ++n) sums[n][0] = sums[n][1] = _mm256_setzero_ps();
+    add_products<N>(q, tile, kKeyTile, args.head_dim, sums);
+#pragma GCC unroll 4
+    for (size_t n = 0; n < N; ++n) {
+      _mm256_store_ps(scores[n] + j, _mm256_mul_ps(sums[n][0], scale));
+      _mm256_store_ps(scores[n] + j + 8, _mm256_mul_ps(sums[n][1], scale));
+    }
+  }
+}
+
+inline float largest_lane(__m256 v) {
+  const __m128 four = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+
+inline float exp1(float x) {
+  return _mm256_cvtss_f32(exp8(_mm256_set1_ps(x)));
+}
+
+/// Turns scores into probabilities. Keys that the query does not see score −∞: they are never the
+/// largest and add +0. A query that sees none of the block keeps its state: its correction is 1.
+inline void advance_softmax(Query& query, float* scores) {
+  for (size_t j = query.visible; j < kAttentionBlock; ++j) scores[j] = -__builtin_inff();
+  __m256 max = _mm256_set1_ps(query.max);
+  for (size_t j = 0; j < kAttentionBlock; j += 8)
+    max = _mm256_max_ps(_mm256_load_ps(scores + j), max);
+  const float new_max = largest_lane(max);
+  max = _mm256_set1_ps(new_max);
+  __m256 sums[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
+  for (size_t j = 0; j < kAttentionBlock; j += 8) {
+    const __m256 p = exp8(_mm256_sub_ps(_mm256_load_ps(scores + j), max));
+    _mm256_store_ps(scores + j, p);
+    sums[j / 8 % 2] = _mm256_add_ps(sums[j / 8 % 2], p);
+  }
+  query.correction = exp1(query.max - new_max);
+  const __m128 total = _mm_set_ss(total16(sums[0], sums[1]));
+  const __m128 sum = _mm_set_ss(query.sum);
+  query.sum = _mm_cvtss_f32(_mm_fmadd_ss(sum, _mm_set_ss(query.correction), total));
+  query.max = new_max;
+}
+
+/// o = o · correction, then the values by their probabilities. The queries of a tile see different
+/// numbers of keys only at the end of their range: what all see comes first, then each one's rest.
+template <size_t N, class Element>
+inline void add_values(const AttentionArgs& args, const Query* queries, KeyRange range,
+                       const Scores* scores) {
+  const size_t shared = queries[0].visible;
+  const float* p[N];
+  for (size_t n = 0; n < N; ++n) p[n] = scores[n];
+  for (size_t d = 0; d < args.head_dim; d += 16) {
+    const size_t low = args.head_dim - d;
+    const size_t high = low > 8 ? low - 8 : 0;
+    const auto* values = static_cast<const Element*>(args.values) + range.first * args.value_stride;
+    __m256 o[N][2];
+#pragma GCC unroll 4
+    for (size_t n = 0; n < N; ++n) {
+      const __m256 correction = _mm256_set1_ps(queries[n].correction);
+      o[n][0] = _mm256_mul_ps(load_some(queries[n].out + d, low), correction);
+      o[n][1] = _mm256_mul_ps(load_some(queries[n].out + d + 8, high), correction);
+    }
+    add_products<N>(p, values + d, args.value_stride, shared, o);
+#pragma GCC unroll 4
+    for (size_t n = 0; n < N; ++n) {
+      const float* rest = p[n] + shared;
+      add_products<1>(&rest, values + shared * args.value_stride + d, args.value_stride,
+                      queries[n].visible - shared, o + n);
+      store_some(queries[n].out + d, o[n][0], low);
+      store_some(queries[n].out + d + 8, o[n][1], high);
+    }
+  }
+}
+
+/// Passes N queries, in ascending order of their positions, over one block of keys.
+template <size_t N, class Element>
+inline void attend_block(const AttentionArgs& args, Query* queries, size_t first_key) {
+  for (size_t n = 0; n < N; ++n) {
+    const size_t seen = queries[n].key_count;
+    const size_t left = seen > first_key ? seen - first_key : 0;
+    queries[n].visible = left < kAttentionBlock ? left : kAttentionBlock;
+  }
+  const KeyRange range = {first_key, queries[N - 1].visible};
+  alignas(64) Scores scores[N];
+  score<N, Element>(args, queries, range, scores);
+  for (size_t n = 0; n < N; ++n) advance_softmax(queries[n], scores[n]);
+  add_values<N, Element>(args, queries, range, scores);
+}
+
+inline Query start_query(const AttentionArgs& args, size_t index) {
+  const size_t t = index / args.group_size;
+  const size_t offset = t * args.token_stride + index % args.group_size * args.head_dim;
+  __builtin_memset(args.out + offset, 0, args.head_dim * sizeof(float));
+  return {.q = args.queries + offset,
+          .out = args.out + offset,
+          .key_count = args.first_position + t + 1,
+          .visible = 0,
+          .max = -__builtin_inff(),
+          .sum = 0.0f,
+          .correction = 0.0f};
+}
+
+template <class Element>
+inline void attend_run(const AttentionArgs& args, Query* queries, size_t count) {
+  for (size_t first = 0; first < queries[count - 1].key_count; first += kAttentionBlock) {
+    for (size_t n = 0; n < count; n += kQueryTile) {
+      static_assert(kQueryTile == 4);
+      switch (count - n) {
+        case 1:
+          attend_block<1, Element>(args, queries + n, first);
+          break;
+        case 2:
+          attend_block<2, Element>(args, queries + n, first);
+          break;
+        case 3:
+          attend_block<3, Element>(args, queries + n, first);
+          break;
+        default:
+          attend_block<4, Element>(args, queries + n, first);
+          break;
+      }
+    }
+  }
+  for (size_t n = 0; n < count; ++n) {
+    const __m256 sum = _mm256_set1_ps(queries[n].sum);
+    float* out = queries[n].out;
+    for (size_t d = 0; d < args.head_dim; d += 8) {
+      const size_t left = args.head_dim - d;
+      store_some(out + d, _mm256_div_ps(load_some(out + d, left), sum), left);
+    }
+  }
+}
+
+template <class Element>
+inline void attention(const AttentionArgs& args) {
+  const size_t query_count = args.token_count * args.group_size;
+  for (size_t first = 0; first < query_count; first += kQueryRun) {
+    const size_t left = query_count - first;
+    const size_t count = left < kQueryRun ? left : kQueryRun;
+    Query queries[kQueryRun];
+    for (size_t n = 0; n < count; ++n) queries[n] = start_query(args, first + n);
+    attend_run<Element>(args, queries, count);
+  }
+}
+
+}  // namespace
+
+void attention_f16(const AttentionArgs& args) {
+  attention<uint16_t>(args);
+}
+void attention_f32(const AttentionArgs& args) {
+  attention<float>(args);
+}
+
+void store_key_f16(const float* key, size_t head_dim, size_t position, void* keys) {
+  auto* column = static_cast<uint16_t*>(keys) + position / kKeyTile * kKeyTile * head_dim +
+                 position % kKeyTile;
+  for (size_t d = 0; d < head_dim; ++d)
+    column[d * kKeyTile] = _cvtss_sh(key[d], _MM_FROUND_TO_NEAREST_INT);
+}
+
+void store_value_f16(const float* value, size_t head_dim, size_t position, size_t value_stride,
+                     void* values) {
+  auto* row = static_cast<uint16_t*>(values) + position * value_stride;
+  for (size_t d = 0; d < value_stride; d += 8) {
+    const __m256 v = load_some(value + d, d < head_dim ? head_dim - d : 0);
+    const __m128i halves = _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(row + d), halves);
+  }
+}
+
+}  // namespace sluice::kernels::avx2

@@ -1,0 +1,43 @@
+// The kernels for x86-64 with AVX2, FMA and F16C, one file per format or operation. kernels.h says
+// what each computes; the files here say how. The names below are the entries of the table (fill.cc
+// puts them there); everything else is internal to its file. Any thread may call them, once the
+// machine is known to have these instructions.
+#pragma once
+
+#include "kernels/kernels.h"
+
+namespace sluice::kernels::avx2 {
+
+void matmul_f32(const MatmulArgs& args);
+void matmul_f16(const MatmulArgs& args);
+void matmul_bf16(const MatmulArgs& args);
+void matvec_q4_0(const MatmulArgs& args);
+void matmul_q4_0(const MatmulArgs& args);
+void matvec_q8_0(const MatmulArgs& args);
+void matmul_q8_0(const MatmulArgs& args);
+void matvec_q4_k(const MatmulArgs& args);
+void matmul_q4_k(const MatmulArgs& args);
+void matvec_q5_k(const MatmulArgs& args);
+void matmul_q5_k(const MatmulArgs& args);
+void matvec_q6_k(const MatmulArgs& args);
+void matmul_q6_k(const MatmulArgs& args);
+
+void attention_f16(const AttentionArgs& args);
+void attention_f32(const AttentionArgs& args);
+void store_key_f16(const float* key, size_t head_dim, size_t position, void* keys);
+void store_value_f16(const float* value, size_t head_dim, size_t position, size_t value_stride,
+                     void* values);
+
+void quantize_q8_256(const float* x, size_t cols, const QuantizedRow& row);
+void quantize_q8_32(const float* x, size_t cols, const QuantizedRow& row);
+void rms_norm(const float* x, const float* weight, float eps, size_t n, float* out);
+void add(const float* x, size_t n, float* y);
+void add_scaled(float a, const float* x, size_t n, float* y);
+void silu_multiply(const float* gate, const float* up, size_t n, float* out);
+void softmax(float* x, size_t n);
+void rope_neox(float* x, const float* cos, const float* sin, size_t pairs);
+
+/// Overwrites the entries that this ISA has.
+void fill(KernelTable& table);
+
+}  // namespace sluice::kernels::avx2

@@ -1,0 +1,173 @@
+// F32, F16 and BF16 weights against float activations. A dot product is 16 lane sums, two
+// registers, added along the row and folded at its end (sum16 in kernels.h).
+//
+// Two rows meet three tokens in twelve registers. Around that, a block of rows and tokens passes
+// over the columns in chunks, so that both sides stay in L1; between chunks the lane sums rest in
+// memory.
+#include "kernels/avx2/avx2.h"
+#include "kernels/avx2/vector.h"
+
+namespace sluice::kernels::avx2 {
+namespace {
+
+constexpr size_t kRowTile = 2;
+constexpr size_t kTokenTile = 3;
+constexpr size_t kRowBlock = 4 * kRowTile;
+constexpr size_t kTokenBlock = 4 * kTokenTile;
+constexpr size_t kChunkColumns = 512;
+
+struct F32 {
+  static constexpr size_t kBytes = 4;
+  static __m256 load(const std::byte* from) {
+    return _mm256_loadu_ps(reinterpret_cast<const float*>(from));
+  }
+};
+
+struct F16 {
+  static constexpr size_t kBytes = 2;
+  static __m256 load(const std::byte* from) { return _mm256_cvtph_ps(load16(from)); }
+};
+
+struct BF16 {
+  static constexpr size_t kBytes = 2;
+  static __m256 load(const std::byte* from) {
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(load16(from)), 16));
+  }
+};
+
+/// The lane sums of some rows and tokens.
+struct Block {
+  const std::byte* weights[kRowBlock];  ///< short blocks repeat their last row and token
+  size_t next_block;                    ///< bytes from a row to its counterpart in the next block
+  const float* x[kTokenBlock];
+  alignas(32) float sums[kRowBlock][kTokenBlock][16];
+};
+
+struct Columns {
+  size_t first;
+  size_t end;  ///< of whole groups of 16
+};
+
+/// Adds the products of two rows with N tokens to their lane sums.
+template <class W, size_t N>
+inline void add_tile(Block& block, Columns columns, size_t r, size_t t) {
+  __m256 sums[2][kRowTile][N];
+  for (size_t half = 0; half < 2; ++half)
+    for (size_t i = 0; i < kRowTile; ++i)
+      for (size_t n = 0; n < N; ++n)
+        sums[half][i][n] = _mm256_load_ps(block.sums[r + i][t + n] + 8 * half);
+  for (size_t c = columns.first; c < columns.end; c += 16) {
+#pragma GCC unroll 2
+    for (size_t half = 0; half < 2; ++half) {
+      const size_t at = c + 8 * half;
+      const __m256 w0 = W::load(block.weights[r] + at * W::kBytes);
+      const __m256 w1 = W::load(block.weights[r + 1] + at * W::kBytes);
+#pragma GCC unroll 3
+      for (size_t n = 0; n < N; ++n) {
+        __m256 x = _mm256_loadu_ps(block.x[t + n] + at);
+        keep(x);
+        sums[half][0][n] = _mm256_fmadd_ps(w0, x, sums[half][0][n]);
+        sums[half][1][n] = _mm256_fmadd_ps(w1, x, sums[half][1][n]);
+      }
+    }
+  }
+  for (size_t half = 0; half < 2; ++half)
+    for (size_t i = 0; i < kRowTile; ++i)
+      for (size_t n = 0; n < N; ++n)
+        _mm256_store_ps(block.sums[r + i][t + n] + 8 * half, sums[half][i][n]);
+}
+
+/// Adds the last, incomplete group of 16. Lanes beyond it stay as they are, even a −0.
+template <class W>
+inline void add_tail(const std::byte* weights, const float* x, size_t count, float* sums) {
+  alignas(32) std::byte w[16 * W::kBytes] = {};
+  __builtin_memcpy(w, weights, count * W::kBytes);
+  for (size_t half = 0; half < 2; ++half) {
+    const size_t left = count > 8 * half ? count - 8 * half : 0;
+    const __m256i lanes = first_lanes(left);
+    const __m256 sum = _mm256_load_ps(sums + 8 * half);
+    const __m256 xs = _mm256_maskload_ps(x + 8 * half, lanes);
+    const __m256 next = _mm256_fmadd_ps(W::load(w + 8 * half * W::kBytes), xs, sum);
+    _mm256_store_ps(sums + 8 * half, _mm256_blendv_ps(sum, next, _mm256_castsi256_ps(lanes)));
+  }
+}
+
+template <class W>
+inline void add_columns(Block& block, Columns columns, size_t row_count, size_t token_count) {
+  for (size_t r = 0; r < row_count; r += kRowTile) {
+    const size_t bytes = (columns.end - columns.first) * W::kBytes;
+    for (size_t i = 0; i < kRowTile; ++i)
+      prefetch(block.weights[r + i] + columns.first * W::kBytes + block.next_block, bytes);
+    for (size_t t = 0; t < token_count; t += kTokenTile) {
+      static_assert(kTokenTile == 3);
+      switch (token_count - t) {
+        case 1:
+          add_tile<W, 1>(block, columns, r, t);
+          break;
+        case 2:
+          add_tile<W, 2>(block, columns, r, t);
+          break;
+        default:
+          add_tile<W, 3>(block, columns, r, t);
+          break;
+      }
+    }
+  }
+}
+
+/// out[t][r] for row_count ≤ kRowBlock rows and token_count ≤ kTokenBlock tokens.
+template <class W>
+inline void compute_block(const MatmulArgs& args, Block& block, size_t row_count,
+                          size_t token_count, float* out) {
+  __builtin_memset(block.sums, 0, sizeof block.sums);
+  const size_t whole = args.cols / 16 * 16;
+  for (size_t c = 0; c < whole; c += kChunkColumns) {
+    const size_t end = c + kChunkColumns < whole ? c + kChunkColumns : whole;
+    add_columns<W>(block, {c, end}, row_count, token_count);
+  }
+  for (size_t r = 0; r < row_count; ++r) {
+    for (size_t t = 0; t < token_count; ++t) {
+      float* sums = block.sums[r][t];
+      if (whole < args.cols)
+        add_tail<W>(block.weights[r] + whole * W::kBytes, block.x[t] + whole, args.cols - whole,
+                    sums);
+      out[t * args.out_stride + r] = total16(_mm256_load_ps(sums), _mm256_load_ps(sums + 8));
+    }
+  }
+}
+
+template <class W>
+inline void matmul_floats(const MatmulArgs& args) {
+  Block block;
+  block.next_block = kRowBlock * args.row_bytes;
+  for (size_t r = 0; r < args.row_count; r += kRowBlock) {
+    const size_t rows = args.row_count - r < kRowBlock ? args.row_count - r : kRowBlock;
+    for (size_t i = 0; i < kRowBlock; ++i)
+      block.weights[i] = args.weights + (r + (i < rows ? i : rows - 1)) * args.row_bytes;
+    for (size_t t = 0; t < args.token_count; t += kTokenBlock) {
+      const size_t left = args.token_count - t;
+      const size_t tokens = left < kTokenBlock ? left : kTokenBlock;
+      for (size_t n = 0; n < tokens; ++n) {
+        const size_t row =
+            args.token_rows != nullptr ? static_cast<size_t>(args.token_rows[t + n]) : t + n;
+        block.x[n] =
+            reinterpret_cast<const float*>(args.activations + row * args.activation_stride);
+      }
+      compute_block<W>(args, block, rows, tokens, args.out + t * args.out_stride + r);
+    }
+  }
+}
+
+}  // namespace
+
+void matmul_f32(const MatmulArgs& args) {
+  matmul_floats<F32>(args);
+}
+void matmul_f16(const MatmulArgs& args) {
+  matmul_floats<F16>(args);
+}
+void matmul_bf16(const MatmulArgs& args) {
+  matmul_floats<BF16>(args);
+}
+
+}  // namespace sluice::kernels::avx2

@@ -1,0 +1,227 @@
+// What the K formats share: blocks of 256 in sub-blocks with integer scales, against q8_256 rows.
+//
+// Products of unsigned codes and signed activations come from vpmaddubsw as int16 pair sums, then
+// vpmaddwd multiplies by the sub-block's scale and widens to int32. Nothing saturates: the largest
+// code is 63, 63 · 127 · 2 < 2^15, and the panel adds up only as many pair sums as fit (each format
+// says why). What codes are off by, or the mins, meet the activations' sums of 16 (sum16).
+//
+// A format has
+//   kBlockBytes, kOffsetD
+//   kHasMin                dmin follows d, and sum_weights are mins; otherwise they belong to d
+//   kSubBlock              elements per scale: 32 or 16
+//   codes(source, g)       the 32 unsigned codes of columns 32·g …
+//   scales(block)          int16 scales in order; if there are only eight, twice
+//   scales_of(scales, g)   for the products of columns 32·g …: their sub-block's scale
+//   sum_weights(block)     16 int16, the factors of sum16
+#pragma once
+
+#include "kernels/avx2/panel.h"
+#include "kernels/avx2/quantised_matmul.h"
+#include "quant/blocks.h"
+
+namespace sluice::kernels::avx2 {
+namespace {
+
+/// Where a format's 32 packed bytes at an offset come from: one block …
+struct OneBlock {
+  const std::byte* block;
+  __m256i load(size_t offset) const { return load32(block + offset); }
+};
+
+/// … or 16 bytes of each of two blocks, which yield 16 columns of each.
+struct TwoBlocks {
+  const std::byte* low;
+  const std::byte* high;
+  __m256i load(size_t offset) const { return load16_each(low + offset, high + offset); }
+};
+
+/// A byte shuffle that gives word `low` in all of the low half, `high` in all of the high half.
+inline __m256i word_shuffle(size_t low, size_t high) {
+  const auto pattern = [](size_t word) { return static_cast<short>(0x0100 + 0x0202 * word); };
+  return _mm256_setr_m128i(_mm_set1_epi16(pattern(low)), _mm_set1_epi16(pattern(high)));
+}
+
+/// A byte shuffle that gives word `k` of each four to all four.
+inline __m256i fourfold_word_shuffle(size_t k) {
+  const auto pattern = [](size_t word) {
+    return static_cast<long long>(0x0100010001000100u + 0x0202020202020202u * word);
+  };
+  return _mm256_setr_epi64x(pattern(k), pattern(k + 4), pattern(k), pattern(k + 4));
+}
+
+template <class F>
+struct KFormat {
+  static constexpr size_t kElements = kSuperBlock;
+  static constexpr size_t kBlockBytes = F::kBlockBytes;
+  static constexpr size_t kChunk = 8;
+
+  /// [half A, B][32 bytes] of each piece.
+  struct PanelBlock {
+    alignas(64) uint8_t codes[kSuperBlock / 8][2][32];
+    alignas(64) int16_t scales[kSuperBlock / F::kSubBlock][2][16];
+    alignas(64) int16_t sum_weights[4][2][16];
+    alignas(64) float d[kPanelRows];
+    float dmin[kPanelRows];
+  };
+
+  struct RowSums {
+    __m256i scaled;  ///< Σ scale · Σ q·x, over the lanes
+    __m256i mins;    ///< Σ min · Σ x, if the format has mins
+  };
+
+  static RowSums row_sums(const std::byte* block, const Activations& x) {
+    const __m256i scales = F::scales(block);
+    __m256i scaled = _mm256_setzero_si256();
+#pragma GCC unroll 8
+    for (size_t g = 0; g < 8; ++g) {
+      const __m256i products =
+          _mm256_maddubs_epi16(F::codes(OneBlock{block}, g), load32(x.q + 32 * g));
+      scaled = _mm256_add_epi32(scaled, _mm256_madd_epi16(products, F::scales_of(scales, g)));
+    }
+    const __m256i mins = _mm256_madd_epi16(F::sum_weights(block), load32(x.sum16));
+    if constexpr (F::kHasMin) return {scaled, mins};
+    return {_mm256_add_epi32(scaled, mins), mins};
+  }
+
+  /// The float steps of one block for eight rows.
+  static __m256 add_block(__m256 d, __m256 dmin, float a, __m256i scaled, __m256i mins,
+                          __m256 acc) {
+    const __m256 scale = _mm256_set1_ps(a);
+    acc = _mm256_fmadd_ps(_mm256_mul_ps(d, scale), _mm256_cvtepi32_ps(scaled), acc);
+    if constexpr (F::kHasMin)
+      acc = _mm256_fnmadd_ps(_mm256_mul_ps(dmin, scale), _mm256_cvtepi32_ps(mins), acc);
+    return acc;
+  }
+
+  static __m256 add_rows(const std::byte* const* blocks, const Activations& x, __m256 acc) {
+    __m256i scaled[kPanelRows];
+    __m256i mins[kPanelRows];
+    for (size_t r = 0; r < kPanelRows; ++r) {
+      const RowSums sums = row_sums(blocks[r], x);
+      scaled[r] = sums.scaled;
+      mins[r] = sums.mins;
+    }
+    const __m256 d = half_of_each(blocks, F::kOffsetD);
+    if constexpr (!F::kHasMin) return add_block(d, d, *x.scale, sum_each(scaled), scaled[0], acc);
+    const __m256 dmin = half_of_each(blocks, F::kOffsetD + 2);
+    return add_block(d, dmin, *x.scale, sum_each(scaled), sum_each(mins), acc);
+  }
+
+  static void unpack_codes(const std::byte* const* blocks, PanelBlock& panel) {
+#pragma GCC unroll 8
+    for (size_t g = 0; g < 8; ++g) {
+#pragma GCC unroll 2
+      for (size_t piece = 0; piece < 2; ++piece) {
+        __m256i pair[4];
+#pragma GCC unroll 4
+        for (size_t j = 0; j < 4; ++j)
+          pair[j] = F::codes(TwoBlocks{blocks[j] + 16 * piece, blocks[j + 4] + 16 * piece}, g);
+        interleave(pair, panel.codes[4 * g + 2 * piece][0]);
+      }
+    }
+  }
+
+  /// Interleaves words 8·piece … 8·piece + 7 of one register per row.
+  static void interleave_words(const __m256i* words, size_t piece, void* to) {
+    __m256i pair[4];
+    for (size_t j = 0; j < 4; ++j)
+      pair[j] = piece == 0 ? _mm256_permute2x128_si256(words[j], words[j + 4], 0x20)
+                           : _mm256_permute2x128_si256(words[j], words[j + 4], 0x31);
+    interleave(pair, to);
+  }
+
+  static void unpack_scales(const std::byte* const* blocks, PanelBlock& panel) {
+    __m256i scales[kPanelRows];
+    __m256i sum_weights[kPanelRows];
+    for (size_t r = 0; r < kPanelRows; ++r) {
+      scales[r] = F::scales(blocks[r]);
+      sum_weights[r] = F::sum_weights(blocks[r]);
+    }
+    interleave_words(sum_weights, 0, panel.sum_weights[0][0]);
+    interleave_words(sum_weights, 1, panel.sum_weights[2][0]);
+    for (size_t piece = 0; piece < kSuperBlock / F::kSubBlock / 8; ++piece) {
+      __m256i to[4];
+      interleave_words(scales, piece, to);
+      for (size_t i = 0; i < 8; ++i) {
+        const __m256i shuffle = fourfold_word_shuffle(i % 4);
+        store32(panel.scales[8 * piece + i][0], _mm256_shuffle_epi8(to[i / 4 * 2], shuffle));
+        store32(panel.scales[8 * piece + i][1], _mm256_shuffle_epi8(to[i / 4 * 2 + 1], shuffle));
+      }
+    }
+  }
+
+  static void unpack(const std::byte* const* blocks, PanelBlock& panel) {
+    unpack_codes(blocks, panel);
+    unpack_scales(blocks, panel);
+    _mm256_store_ps(panel.d, half_of_each(blocks, F::kOffsetD));
+    if constexpr (F::kHasMin) _mm256_storeu_ps(panel.dmin, half_of_each(blocks, F::kOffsetD + 2));
+  }
+
+  /// sums[n][half] += Σ scale · Σ q·x
+  template <size_t N>
+  static void add_products(const PanelBlock& panel, const Activations* x, __m256i (*sums)[2]) {
+    constexpr size_t kSteps = F::kSubBlock / 8;
+    for (size_t s = 0; s < kSuperBlock / F::kSubBlock; ++s) {
+      __m256i pairs[N][2];
+#pragma GCC unroll 4
+      for (size_t i = 0; i < kSteps; ++i) {
+        const size_t step = s * kSteps + i;
+        const __m256i a = load32(panel.codes[step][0]);
+        const __m256i b = load32(panel.codes[step][1]);
+#pragma GCC unroll 4
+        for (size_t n = 0; n < N; ++n) {
+          const __m256i xq = broadcast8(x[n].q + 8 * step);
+          const __m256i pa = _mm256_maddubs_epi16(a, xq);
+          const __m256i pb = _mm256_maddubs_epi16(b, xq);
+          pairs[n][0] = i == 0 ? pa : _mm256_add_epi16(pairs[n][0], pa);
+          pairs[n][1] = i == 0 ? pb : _mm256_add_epi16(pairs[n][1], pb);
+          keep(pairs[n][0]);
+          keep(pairs[n][1]);
+        }
+      }
+      const __m256i sa = load32(panel.scales[s][0]);
+      const __m256i sb = load32(panel.scales[s][1]);
+#pragma GCC unroll 4
+      for (size_t n = 0; n < N; ++n) {
+        sums[n][0] = _mm256_add_epi32(sums[n][0], _mm256_madd_epi16(pairs[n][0], sa));
+        sums[n][1] = _mm256_add_epi32(sums[n][1], _mm256_madd_epi16(pairs[n][1], sb));
+      }
+    }
+  }
+
+  /// sums[n][half] += Σ sum_weight · sum16
+  template <size_t N>
+  static void add_sums(const PanelBlock& panel, const Activations* x, __m256i (*sums)[2]) {
+#pragma GCC unroll 4
+    for (size_t i = 0; i < 4; ++i) {
+      const __m256i a = load32(panel.sum_weights[i][0]);
+      const __m256i b = load32(panel.sum_weights[i][1]);
+#pragma GCC unroll 4
+      for (size_t n = 0; n < N; ++n) {
+        const __m256i quad = broadcast8(x[n].sum16 + 4 * i);
+        sums[n][0] = _mm256_add_epi32(sums[n][0], _mm256_madd_epi16(a, quad));
+        sums[n][1] = _mm256_add_epi32(sums[n][1], _mm256_madd_epi16(b, quad));
+      }
+    }
+  }
+
+  template <size_t N>
+  static void add_panel(const PanelBlock& panel, const Activations* x, __m256* acc) {
+    __m256i sums[N][2];
+    __m256i mins[N][2];
+#pragma GCC unroll 4
+    for (size_t n = 0; n < N; ++n)
+      sums[n][0] = sums[n][1] = mins[n][0] = mins[n][1] = _mm256_setzero_si256();
+    add_products<N>(panel, x, sums);
+    add_sums<N>(panel, x, F::kHasMin ? mins : sums);
+    const __m256 d = _mm256_load_ps(panel.d);
+    const __m256 dmin = F::kHasMin ? _mm256_loadu_ps(panel.dmin) : d;
+#pragma GCC unroll 4
+    for (size_t n = 0; n < N; ++n)
+      acc[n] = add_block(d, dmin, *x[n].scale, add_pairs(sums[n][0], sums[n][1]),
+                         add_pairs(mins[n][0], mins[n][1]), acc[n]);
+  }
+};
+
+}  // namespace
+}  // namespace sluice::kernels::avx2

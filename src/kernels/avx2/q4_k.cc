@@ -1,0 +1,27 @@
+#include "kernels/avx2/avx2.h"
+#include "kernels/avx2/k_mins.h"
+
+namespace sluice::kernels::avx2 {
+namespace {
+
+struct Q4K : WithMins<BlockQ4_K> {
+  static_assert(4 * 15 * 127 * 2 < 1 << 15);  // a panel adds up four pair sums
+
+  template <class Source>
+  static __m256i codes(const Source& source, size_t g) {
+    const __m256i both = source.load(offsetof(BlockQ4_K, qs) + 32 * (g / 2));
+    const __m256i shifted = g % 2 == 0 ? both : _mm256_srli_epi16(both, 4);
+    return low_half_bytes(shifted);
+  }
+};
+
+}  // namespace
+
+void matvec_q4_k(const MatmulArgs& args) {
+  matvec<KFormat<Q4K>>(args);
+}
+void matmul_q4_k(const MatmulArgs& args) {
+  matmul<KFormat<Q4K>>(args);
+}
+
+}  // namespace sluice::kernels::avx2

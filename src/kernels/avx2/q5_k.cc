@@ -1,0 +1,31 @@
+#include "kernels/avx2/avx2.h"
+#include "kernels/avx2/k_mins.h"
+
+namespace sluice::kernels::avx2 {
+namespace {
+
+struct Q5K : WithMins<BlockQ5_K> {
+  static_assert(4 * 31 * 127 * 2 < 1 << 15);  // a panel adds up four pair sums
+
+  template <class Source>
+  static __m256i codes(const Source& source, size_t g) {
+    const __m256i both = source.load(offsetof(BlockQ5_K, qs) + 32 * (g / 2));
+    const __m256i fifths = source.load(offsetof(BlockQ5_K, qh));
+    const __m256i shifted = g % 2 == 0 ? both : _mm256_srli_epi16(both, 4);
+    const __m256i low = low_half_bytes(shifted);
+    const __m256i fifth = g < 4 ? _mm256_slli_epi16(fifths, static_cast<int>(4 - g))
+                                : _mm256_srli_epi16(fifths, static_cast<int>(g - 4));
+    return _mm256_or_si256(low, _mm256_and_si256(fifth, _mm256_set1_epi8(16)));
+  }
+};
+
+}  // namespace
+
+void matvec_q5_k(const MatmulArgs& args) {
+  matvec<KFormat<Q5K>>(args);
+}
+void matmul_q5_k(const MatmulArgs& args) {
+  matmul<KFormat<Q5K>>(args);
+}
+
+}  // namespace sluice::kernels::avx2

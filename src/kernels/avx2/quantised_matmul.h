@@ -1,0 +1,161 @@
+// The two loops behind every quantised matmul of this ISA: rows in panels of eight, one float lane
+// per row, blocks in ascending order. A format gives the loops its arithmetic for one block.
+//
+// matvec reads eight rows side by side, straight from their blocks, and touches the next eight
+// ahead of time: weights come from RAM in the order of their addresses, whatever order the lanes
+// need them in. matmul unpacks a panel once, chunk by chunk so that it stays in L1, and passes all
+// tokens over it, a few at a time in registers.
+//
+// A Format has
+//   kElements, kBlockBytes   of one block
+//   kChunk                   blocks unpacked at a time
+//   PanelBlock               eight rows of one block, unpacked
+//   add_rows(rows, x, acc)   acc + the block's terms for eight rows (pointers to their blocks)
+//   unpack(rows, panel)      fills a PanelBlock
+//   add_panel<N>(panel, x, acc)   acc[n] + the block's terms for eight rows and tokens n < N
+#pragma once
+
+#include "kernels/avx2/panel.h"
+#include "kernels/kernels.h"
+
+namespace sluice::kernels::avx2 {
+namespace {
+
+constexpr size_t kTokenTile = 4;  ///< tokens that pass over a panel together
+
+/// An activation row from some block on.
+struct Activations {
+  const int8_t* q;
+  const int16_t* sum16;
+  const float* scale;
+
+  template <class Format>
+  Activations at(size_t block) const {
+    constexpr size_t kElements = Format::kElements;
+    return {q + block * kElements, sum16 + block * (kElements / 16), scale + block};
+  }
+};
+
+constexpr size_t round_up_64(size_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
+
+/// Token t's row. The offsets restate activation_layout (quant/activation.h).
+template <class Format>
+inline Activations activations(const MatmulArgs& args, size_t t) {
+  const size_t row = args.token_rows != nullptr ? static_cast<size_t>(args.token_rows[t]) : t;
+  const std::byte* q = args.activations + row * args.activation_stride;
+  const std::byte* scale = q + round_up_64(args.cols);
+  const std::byte* sum16 = scale + round_up_64(args.cols / Format::kElements * sizeof(float));
+  return {reinterpret_cast<const int8_t*>(q), reinterpret_cast<const int16_t*>(sum16),
+          reinterpret_cast<const float*>(scale)};
+}
+
+/// The first byte of each row of a panel. A short panel repeats its last row, and drops the result.
+struct PanelRows {
+  PanelRows(const MatmulArgs& args, size_t first_row) {
+    const size_t left = args.row_count - first_row;
+    count = left < kPanelRows ? left : kPanelRows;
+    for (size_t r = 0; r < kPanelRows; ++r)
+      row[r] = args.weights + (first_row + (r < count ? r : count - 1)) * args.row_bytes;
+  }
+
+  template <class Format>
+  void to_block(size_t block, const std::byte** blocks) const {
+    for (size_t r = 0; r < kPanelRows; ++r) blocks[r] = row[r] + block * Format::kBlockBytes;
+  }
+
+  const std::byte* row[kPanelRows];
+  size_t count;
+};
+
+/// Blocks [first, first + count) of the panel whose first row is `row`, unpacked.
+template <class Format>
+struct Chunk {
+  const typename Format::PanelBlock* panel;
+  size_t first;
+  size_t count;
+  size_t row;
+  size_t row_count;
+};
+
+/// Passes the tokens [t, t + N) over a chunk. Between chunks the accumulators rest in args.out.
+template <class Format, size_t N>
+inline void matmul_tile(const MatmulArgs& args, const Chunk<Format>& chunk, size_t t) {
+  Activations x[N];
+  __m256 acc[N];
+  float* out[N];
+  for (size_t n = 0; n < N; ++n) {
+    x[n] = activations<Format>(args, t + n).template at<Format>(chunk.first);
+    out[n] = args.out + (t + n) * args.out_stride + chunk.row;
+    acc[n] = chunk.first == 0 ? _mm256_setzero_ps() : load_some(out[n], chunk.row_count);
+  }
+  for (size_t b = 0; b < chunk.count; ++b) {
+    Format::template add_panel<N>(chunk.panel[b], x, acc);
+    for (size_t n = 0; n < N; ++n) x[n] = x[n].template at<Format>(1);
+  }
+  for (size_t n = 0; n < N; ++n) store_some(out[n], acc[n], chunk.row_count);
+}
+
+template <class Format>
+inline void matmul_chunk(const MatmulArgs& args, const Chunk<Format>& chunk) {
+  size_t t = 0;
+  for (; t + kTokenTile <= args.token_count; t += kTokenTile)
+    matmul_tile<Format, kTokenTile>(args, chunk, t);
+  static_assert(kTokenTile == 4);
+  switch (args.token_count - t) {
+    case 3:
+      return matmul_tile<Format, 3>(args, chunk, t);
+    case 2:
+      return matmul_tile<Format, 2>(args, chunk, t);
+    case 1:
+      return matmul_tile<Format, 1>(args, chunk, t);
+  }
+}
+
+template <class Format>
+inline void matmul(const MatmulArgs& args) {
+  const size_t block_count = args.cols / Format::kElements;
+  typename Format::PanelBlock panel[Format::kChunk];
+  for (size_t r = 0; r < args.row_count; r += kPanelRows) {
+    const PanelRows rows(args, r);
+    constexpr size_t kStepBytes = kPanelRows * Format::kBlockBytes;
+    const std::byte* next_panel = args.weights + (r + kPanelRows) * args.row_bytes;
+    for (size_t first = 0; first < block_count; first += Format::kChunk) {
+      const size_t left = block_count - first;
+      const size_t count = left < Format::kChunk ? left : Format::kChunk;
+      for (size_t b = 0; b < count; ++b) {
+        const std::byte* blocks[kPanelRows];
+        rows.to_block<Format>(first + b, blocks);
+        prefetch(next_panel + (first + b) * kStepBytes, kStepBytes);
+        Format::unpack(blocks, panel[b]);
+      }
+      matmul_chunk<Format>(args, {panel, first, count, r, rows.count});
+    }
+  }
+}
+
+/// For one token. From two on it pays to unpack: two tokens of Q4_K pass at 10 GB/s that way, at 8
+/// by two passes over each panel here.
+template <class Format>
+inline void matvec(const MatmulArgs& args) {
+  if (args.token_count != 1) return matmul<Format>(args);
+  const size_t block_count = args.cols / Format::kElements;
+  const Activations x = activations<Format>(args, 0);
+  for (size_t r = 0; r < args.row_count; r += kPanelRows) {
+    const PanelRows rows(args, r);
+    const std::byte* next_panel = args.weights + (r + kPanelRows) * args.row_bytes;
+    __m256 acc = _mm256_setzero_ps();
+    for (size_t b = 0; b < block_count; ++b) {
+      constexpr size_t kStepBytes = kPanelRows * Format::kBlockBytes;
+      prefetch(next_panel + b * kStepBytes, kStepBytes);
+      const std::byte* blocks[kPanelRows];
+      rows.to_block<Format>(b, blocks);
+      acc = Format::add_rows(blocks, x.at<Format>(b), acc);
+    }
+    store_some(args.out + r, acc, rows.count);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::kernels::avx2
