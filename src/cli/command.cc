@@ -95,6 +95,7 @@ int run_program(int argc, const char* const* argv) {
   add_eval(app, exit_code);
   add_tokenize(app, exit_code);
   add_detokenize(app, exit_code);
+  add_bench(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {

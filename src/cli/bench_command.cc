@@ -1,0 +1,120 @@
+// sluice bench MODEL: prefill and decode rates, the median of several runs.
+#include <algorithm>
+
+#include "base/random.h"
+#include "cli/command.h"
+#include "cli/run_report.h"
+
+namespace sluice::cli {
+namespace {
+
+struct BenchOptions {
+  CommonOptions common;
+  size_t prompt = 512;
+  size_t gen = 64;
+  size_t reps = 3;
+  bool warm = false;
+};
+
+/// Ordinary tokens at random, the same for the same seed.
+std::vector<text::TokenId> random_prompt(const text::Tokenizer& tokenizer, size_t count,
+                                         uint64_t seed) {
+  Random random(seed);
+  std::vector<text::TokenId> tokens;
+  while (tokens.size() < count) {
+    const auto token = static_cast<text::TokenId>(random.below(tokenizer.token_count()));
+    if (!tokenizer.is_control(token)) tokens.push_back(token);
+  }
+  return tokens;
+}
+
+double prefill_rate(const RunReport& run) {
+  return static_cast<double>(run.prompt_tokens) / run.result.prefill_s;
+}
+
+double decode_rate(const RunReport& run) {
+  return run.result.decode_steps == 0
+             ? 0.0
+             : static_cast<double>(run.result.decode_steps) / run.result.decode_s;
+}
+
+template <typename Rate>
+double median_of(const std::vector<RunReport>& runs, const Rate& rate) {
+  std::vector<double> rates;
+  for (const RunReport& run : runs) rates.push_back(rate(run));
+  std::ranges::sort(rates);
+  return rates[rates.size() / 2];
+}
+
+/// The run whose decode rate is the median stands for all, with the median prefill rate.
+void print_report(const BenchOptions& options, const std::vector<RunReport>& runs) {
+  const double prefill = median_of(runs, prefill_rate);
+  const double decode = median_of(runs, decode_rate);
+  const auto median_run = std::ranges::find_if(
+      runs, [&](const RunReport& run) { return decode_rate(run) == decode; });
+  if (options.common.json) {
+    auto json = median_run->json();
+    json["prefill_tok_s"] = prefill;
+    json["reps"] = nlohmann::ordered_json::array();
+    for (const RunReport& run : runs)
+      json["reps"].push_back(
+          {{"prefill_tok_s", prefill_rate(run)}, {"decode_tok_s", decode_rate(run)}});
+    json.erase("text");
+    json.erase("tokens");
+    fmt::print("{}\n", json.dump());
+    return;
+  }
+  for (const RunReport& run : runs)
+    fmt::print("prefill {:8.1f} tokens/s   decode {:7.2f} tokens/s\n", prefill_rate(run),
+               decode_rate(run));
+  fmt::print("median: prefill of {} tokens {:.1f} tokens/s, decode of {} tokens {:.2f} tokens/s\n{}",
+             options.prompt, prefill, options.gen, decode, median_run->text());
+}
+
+int bench(const BenchOptions& options) {
+  auto engine = open_engine(options.common);
+  if (!engine) return report(engine.error());
+  auto session = (*engine)->new_session();
+  if (!session) return report(session.error());
+  // Greedy, and never ended by a token: every repetition does the same work.
+  const GenerateRequest request{
+      .prompt = random_prompt((*engine)->tokenizer(), options.prompt, options.common.seed),
+      .token_max = options.gen + (options.gen > 0 ? 1 : 0),  // the first comes with the prompt
+      .sampling = {.temperature = 0.0f},
+      .stop = {},
+      .ignore_eos = true};
+  std::vector<GenerateResult> results;
+  for (size_t rep = 0; rep < options.reps + (options.warm ? 1 : 0); ++rep) {
+    (*session)->reset();
+    auto result = generate(**engine, **session, request, nullptr);
+    if (!result) return report(result.error());
+    if (rep > 0 || !options.warm) results.push_back(std::move(*result));
+  }
+  const double ram_rate = (*engine)->measure_ram_rate();
+  std::vector<RunReport> runs;
+  for (const GenerateResult& result : results)
+    runs.push_back({**engine, options.prompt, result, ram_rate});
+  print_report(options, runs);
+  return kExitDone;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* command = app.add_subcommand("bench", "measure prefill and decode rates");
+  add_common_options(*command, options->common);
+  command->add_option("--prompt", options->prompt, "tokens of the prompt")
+      ->check(CLI::Range(size_t{1}, size_t{1} << 24))
+      ->capture_default_str();
+  command->add_option("--gen", options->gen, "decode steps")
+      ->check(CLI::Range(size_t{0}, size_t{1} << 24))
+      ->capture_default_str();
+  command->add_option("--reps", options->reps, "repetitions; the median counts")
+      ->check(CLI::Range(size_t{1}, size_t{1000}))
+      ->capture_default_str();
+  command->add_flag("--warm", options->warm, "run once untimed first");
+  command->callback([options, &exit_code] { exit_code = bench(*options); });
+}
+
+}  // namespace sluice::cli
