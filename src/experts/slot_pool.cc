@@ -49,6 +49,15 @@ Result<std::unique_ptr<SlotPool>> SlotPool::allocate(std::vector<Layer> layers, 
   return pool;
 }
 
+std::vector<std::span<const std::byte>> SlotPool::resident_pieces() const {
+  std::vector<std::span<const std::byte>> pieces;
+  for (size_t layer = 0; layer < layer_count(); ++layer)
+    for (SlotIndex slot = first_slot(layer); slot < first_slot_[layer + 1]; ++slot)
+      if (state(slot).phase() == SlotPhase::resident)
+        pieces.emplace_back(part_window(layer, slot, 0), layers_[layer].layout.slot_bytes);
+  return pieces;
+}
+
 SlotPool::~SlotPool() {
   if (arena_.bytes() > 0) ledger_.remove(MemoryUse::cache, arena_.bytes());
 }

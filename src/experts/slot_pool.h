@@ -52,6 +52,9 @@ class SlotPool {
   SlotIndex first_slot(size_t layer) const { return first_slot_[layer]; }
   uint64_t bytes() const { return arena_.bytes(); }
 
+  /// The memory of slots whose experts are complete, slot by slot.
+  std::vector<std::span<const std::byte>> resident_pieces() const;
+
   SlotState& state(SlotIndex slot) { return states_[slot]; }
   const SlotState& state(SlotIndex slot) const { return states_[slot]; }
 

@@ -40,6 +40,7 @@ Status ForwardPass::step(std::span<const int32_t> tokens, size_t first_position,
 }
 
 void ForwardPass::give_logits(size_t token_count, LogitsWanted wanted, const LogitsSink& sink) {
+  if (wanted == LogitsWanted::none) return;
   const size_t vocabulary = config_.vocabulary_size;
   const size_t chunk = logits_token_max(limits_);
   for (size_t first = wanted == LogitsWanted::last ? token_count - 1 : 0; first < token_count;

@@ -32,7 +32,7 @@ struct ForwardLimits {
 };
 
 /// Which logits a step should give.
-enum class LogitsWanted : uint8_t { last, all };
+enum class LogitsWanted : uint8_t { none, last, all };
 
 /// Receives the logits of consecutive tokens, [count][vocabulary], valid during the call.
 using LogitsSink = std::function<void(std::span<const float> logits, size_t token_count)>;

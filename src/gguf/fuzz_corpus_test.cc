@@ -19,7 +19,7 @@ TEST(FuzzCorpus, EveryInputKeepsThePromises) {
     std::ifstream file(entry.path(), std::ios::binary);
     const std::string bytes(std::istreambuf_iterator<char>(file), {});
     SCOPED_TRACE(entry.path().string());
-    valid_count += testing::exercise_gguf(std::as_bytes(std::span(bytes)));
+    valid_count += exercise_gguf(std::as_bytes(std::span(bytes)));
     ++input_count;
   }
   EXPECT_GE(input_count, 20u);

@@ -6,6 +6,6 @@
 #include "testing/gguf_exercise.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  sluice::testing::exercise_gguf(std::as_bytes(std::span(data, size)));
+  sluice::exercise_gguf(std::as_bytes(std::span(data, size)));
   return 0;
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <concepts>
 #include <type_traits>
+#include <utility>
 
 #include "gguf/quoted.h"
 
@@ -25,33 +26,23 @@ inline constexpr bool kConverts = std::same_as<Stored, uint64_t> || std::same_as
                                   std::same_as<Stored, T> ||
                                   (std::same_as<Stored, bool> && std::same_as<T, uint64_t>);
 
-/// Whether nothing is lost.
-template <typename T>
-bool fits(int64_t value) {
+/// Whether a T holds the number exactly.
+template <typename T, typename Number>
+bool fits(Number number) {
   constexpr int64_t kExactMax = int64_t{1} << 53;  // doubles hold every integer up to here
-  if constexpr (std::same_as<T, double>) return value >= -kExactMax && value <= kExactMax;
-  return value >= 0;
-}
-template <typename T>
-bool fits(uint64_t value) {
-  if constexpr (std::same_as<T, double>) return value <= uint64_t{1} << 53;
-  return true;
-}
-template <typename T>
-bool fits(std::same_as<double> auto) {
-  return true;
-}
-template <typename T>
-bool fits(std::same_as<bool> auto) {
-  return true;
+  if constexpr (std::same_as<Number, bool> || std::same_as<Number, T>)
+    return true;
+  else if constexpr (std::same_as<T, double>)
+    return std::cmp_less_equal(number, kExactMax) && std::cmp_greater_equal(number, -kExactMax);
+  else
+    return std::in_range<T>(number);
 }
 
 template <typename T, typename List>
 Result<std::vector<T>> convert_all(std::string_view key, const List& stored) {
   std::vector<T> converted;
   converted.reserve(stored.size());
-  for (const auto value : stored) {
-    const typename List::value_type number = value;
+  for (const auto number : stored) {
     if (!fits<T>(number))
       return make_error(ErrorKind::corrupt, "key {}: {} is out of range", quoted(key), number);
     converted.push_back(static_cast<T>(number));

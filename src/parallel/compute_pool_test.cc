@@ -63,8 +63,13 @@ TEST_P(ComputePoolTest, RangesUseAllThreadsWhenThereIsEnough) {
 TEST_P(ComputePoolTest, QueueTakesEachIndexOnce) {
   for (const size_t count : {0, 1, 2, 3, 100, 1017}) {
     std::vector<int> seen(count, 0);
-    pool_.run_queue(count, [&](size_t i) { ++seen.at(i); });
+    std::vector<size_t> taken(GetParam(), 0);  // Plain: each belongs to one thread.
+    pool_.run_queue(count, [&](size_t i, size_t thread_index) {
+      ++seen.at(i);
+      ++taken.at(thread_index);
+    });
     ASSERT_EQ(seen, std::vector<int>(count, 1)) << count;
+    EXPECT_EQ(std::accumulate(taken.begin(), taken.end(), size_t{0}), count);
   }
 }
 
@@ -73,7 +78,7 @@ TEST_P(ComputePoolTest, QueueLetsOthersGoOnWhileOneIsBusy) {
   // Task 0 waits for all the others: with fixed ranges it would wait for ever.
   constexpr size_t kCount = 50;
   std::atomic<size_t> finished{0};
-  pool_.run_queue(kCount, [&](size_t i) {
+  pool_.run_queue(kCount, [&](size_t i, size_t) {
     while (i == 0 && finished < kCount - 1) std::this_thread::yield();
     ++finished;
   });

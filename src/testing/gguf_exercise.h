@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <span>
 
-namespace sluice::testing {
+namespace sluice {
 
 /// Parses the bytes, whole and in part, and calls every accessor on what comes out. A broken
 /// promise stops the process. Returns whether the bytes were a valid file.
 bool exercise_gguf(std::span<const std::byte> bytes);
 
-}  // namespace sluice::testing
+}  // namespace sluice

@@ -105,6 +105,13 @@ Result<std::unique_ptr<CpuBackend>> CpuBackend::make(const ModelConfig& config,
   return backend;
 }
 
+uint64_t CpuBackend::memory_bytes(const ModelConfig& config, const WeightMap& map,
+                                  ComputePool& pool, const Limits& limits) {
+  Ledger unused;
+  return CpuBackend(config, map, kernels::kernel_table(kernels::Isa::ref), pool, limits, unused)
+      .lay_out(nullptr);
+}
+
 CpuBackend::~CpuBackend() {
   if (arena_.bytes() > 0) ledger_.remove(MemoryUse::scratch, arena_.bytes());
 }

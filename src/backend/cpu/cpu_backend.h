@@ -27,6 +27,9 @@ class CpuBackend final : public Backend {
                                                   const kernels::KernelTable& kernels,
                                                   ComputePool& pool, const Limits& limits,
                                                   Ledger& ledger);
+  /// What make() would enter in the ledger.
+  static uint64_t memory_bytes(const ModelConfig& config, const WeightMap& map, ComputePool& pool,
+                               const Limits& limits);
   ~CpuBackend() override;
 
   void embed(std::span<const int32_t> tokens, float* hidden) override;
