@@ -1,4 +1,4 @@
-// Attention by blocks of 64 keys with an online softmax, and the F16 stores into the KV cache.
+// Attention by blocks of 64 keys with an online softmax.
 //
 // Both halves of attention are the same small product: scalars of a query (its components, then its
 // probabilities) times rows of 16 lanes (16 keys at one component, then 16 components of one
@@ -6,8 +6,8 @@
 // over a block of keys before the next block comes, so that keys and values stream from memory once
 // per run; meanwhile a query's o rests in the output, as the definition has it.
 #include "kernels/avx2/avx2.h"
-#include "kernels/avx2/exp.h"
-#include "kernels/avx2/vector.h"
+#include "kernels/avx2/kv_element.h"
+#include "kernels/avx2/lanes.h"
 
 namespace sluice::kernels::avx2 {
 namespace {
@@ -15,20 +15,13 @@ namespace {
 constexpr size_t kQueryTile = 4;
 constexpr size_t kQueryRun = 4 * kQueryTile;
 
-inline __m256 widen8(const uint16_t* halves) {
-  return _mm256_cvtph_ps(load16(halves));
-}
-inline __m256 widen8(const float* floats) {
-  return _mm256_loadu_ps(floats);
-}
-
 /// sums[n][·] = fma(factors[n][k], rows[k · stride + ·], sums[n][·]) for ascending k.
-template <size_t N, class Element>
-inline void add_products(const float* const* factors, const Element* rows, size_t stride,
-                         size_t count, __m256 (*sums)[2]) {
+template <size_t N, class Kv>
+inline void add_products(const float* const* factors, const typename Kv::Element* rows,
+                         size_t stride, size_t count, __m256 (*sums)[2]) {
   for (size_t k = 0; k < count; ++k) {
-    const __m256 low = widen8(rows + k * stride);
-    const __m256 high = widen8(rows + k * stride + 8);
+    const __m256 low = Kv::load(rows + k * stride);
+    const __m256 high = Kv::load(rows + k * stride + 8);
 #pragma GCC unroll 4
     for (size_t n = 0; n < N; ++n) {
       const __m256 factor = _mm256_broadcast_ss(factors[n] + k);
@@ -57,17 +50,18 @@ struct KeyRange {
 
 using Scores = float[kAttentionBlock];
 
-template <size_t N, class Element>
+template <size_t N, class Kv>
 inline void score(const AttentionArgs& args, const Query* queries, KeyRange range, Scores* scores) {
   const float* q[N];
   for (size_t n = 0; n < N; ++n) q[n] = queries[n].q;
   const __m256 scale = _mm256_set1_ps(args.scale);
   for (size_t j = 0; j < range.count; j += kKeyTile) {
-    const auto* tile = static_cast<const Element*>(args.keys) + (range.first + j) * args.head_dim;
+    const auto* tile =
+        static_cast<const typename Kv::Element*>(args.keys) + (range.first + j) * args.head_dim;
     __m256 sums[N][2];
 #pragma GCC unroll 4
     for (size_t n = 0; n < N; ++n) sums[n][0] = sums[n][1] = _mm256_setzero_ps();
-    add_products<N>(q, tile, kKeyTile, args.head_dim, sums);
+    add_products<N, Kv>(q, tile, kKeyTile, args.head_dim, sums);
 #pragma GCC unroll 4
     for (size_t n = 0; n < N; ++n) {
       _mm256_store_ps(scores[n] + j, _mm256_mul_ps(sums[n][0], scale));
@@ -76,14 +70,8 @@ inline void score(const AttentionArgs& args, const Query* queries, KeyRange rang
   }
 }
 
-inline float largest_lane(__m256 v) {
-  const __m128 four = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
-  const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
-  return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
-}
-
 inline float exp1(float x) {
-  return _mm256_cvtss_f32(exp8(_mm256_set1_ps(x)));
+  return _mm256_cvtss_f32(exp_lanes(_mm256_set1_ps(x)));
 }
 
 /// Turns scores into probabilities. Keys that the query does not see score −∞: they are never the
@@ -93,16 +81,16 @@ inline void advance_softmax(Query& query, float* scores) {
   __m256 max = _mm256_set1_ps(query.max);
   for (size_t j = 0; j < kAttentionBlock; j += 8)
     max = _mm256_max_ps(_mm256_load_ps(scores + j), max);
-  const float new_max = largest_lane(max);
+  const float new_max = max_lane(max);
   max = _mm256_set1_ps(new_max);
   __m256 sums[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
   for (size_t j = 0; j < kAttentionBlock; j += 8) {
-    const __m256 p = exp8(_mm256_sub_ps(_mm256_load_ps(scores + j), max));
+    const __m256 p = exp_lanes(_mm256_sub_ps(_mm256_load_ps(scores + j), max));
     _mm256_store_ps(scores + j, p);
     sums[j / 8 % 2] = _mm256_add_ps(sums[j / 8 % 2], p);
   }
   query.correction = exp1(query.max - new_max);
-  const __m128 total = _mm_set_ss(total16(sums[0], sums[1]));
+  const __m128 total = _mm_set_ss(fold_lanes(sums[0], sums[1]));
   const __m128 sum = _mm_set_ss(query.sum);
   query.sum = _mm_cvtss_f32(_mm_fmadd_ss(sum, _mm_set_ss(query.correction), total));
   query.max = new_max;
@@ -110,7 +98,7 @@ inline void advance_softmax(Query& query, float* scores) {
 
 /// o = o · correction, then the values by their probabilities. The queries of a tile see different
 /// numbers of keys only at the end of their range: what all see comes first, then each one's rest.
-template <size_t N, class Element>
+template <size_t N, class Kv>
 inline void add_values(const AttentionArgs& args, const Query* queries, KeyRange range,
                        const Scores* scores) {
   const size_t shared = queries[0].visible;
@@ -119,7 +107,8 @@ inline void add_values(const AttentionArgs& args, const Query* queries, KeyRange
   for (size_t d = 0; d < args.head_dim; d += 16) {
     const size_t low = args.head_dim - d;
     const size_t high = low > 8 ? low - 8 : 0;
-    const auto* values = static_cast<const Element*>(args.values) + range.first * args.value_stride;
+    const auto* values =
+        static_cast<const typename Kv::Element*>(args.values) + range.first * args.value_stride;
     __m256 o[N][2];
 #pragma GCC unroll 4
     for (size_t n = 0; n < N; ++n) {
@@ -127,12 +116,12 @@ inline void add_values(const AttentionArgs& args, const Query* queries, KeyRange
       o[n][0] = _mm256_mul_ps(load_some(queries[n].out + d, low), correction);
       o[n][1] = _mm256_mul_ps(load_some(queries[n].out + d + 8, high), correction);
     }
-    add_products<N>(p, values + d, args.value_stride, shared, o);
+    add_products<N, Kv>(p, values + d, args.value_stride, shared, o);
 #pragma GCC unroll 4
     for (size_t n = 0; n < N; ++n) {
       const float* rest = p[n] + shared;
-      add_products<1>(&rest, values + shared * args.value_stride + d, args.value_stride,
-                      queries[n].visible - shared, o + n);
+      add_products<1, Kv>(&rest, values + shared * args.value_stride + d, args.value_stride,
+                          queries[n].visible - shared, o + n);
       store_some(queries[n].out + d, o[n][0], low);
       store_some(queries[n].out + d + 8, o[n][1], high);
     }
@@ -140,7 +129,7 @@ inline void add_values(const AttentionArgs& args, const Query* queries, KeyRange
 }
 
 /// Passes N queries, in ascending order of their positions, over one block of keys.
-template <size_t N, class Element>
+template <size_t N, class Kv>
 inline void attend_block(const AttentionArgs& args, Query* queries, size_t first_key) {
   for (size_t n = 0; n < N; ++n) {
     const size_t seen = queries[n].key_count;
@@ -149,9 +138,9 @@ inline void attend_block(const AttentionArgs& args, Query* queries, size_t first
   }
   const KeyRange range = {first_key, queries[N - 1].visible};
   alignas(64) Scores scores[N];
-  score<N, Element>(args, queries, range, scores);
+  score<N, Kv>(args, queries, range, scores);
   for (size_t n = 0; n < N; ++n) advance_softmax(queries[n], scores[n]);
-  add_values<N, Element>(args, queries, range, scores);
+  add_values<N, Kv>(args, queries, range, scores);
 }
 
 inline Query start_query(const AttentionArgs& args, size_t index) {
@@ -167,23 +156,23 @@ inline Query start_query(const AttentionArgs& args, size_t index) {
           .correction = 0.0f};
 }
 
-template <class Element>
+template <class Kv>
 inline void attend_run(const AttentionArgs& args, Query* queries, size_t count) {
   for (size_t first = 0; first < queries[count - 1].key_count; first += kAttentionBlock) {
     for (size_t n = 0; n < count; n += kQueryTile) {
       static_assert(kQueryTile == 4);
       switch (count - n) {
         case 1:
-          attend_block<1, Element>(args, queries + n, first);
+          attend_block<1, Kv>(args, queries + n, first);
           break;
         case 2:
-          attend_block<2, Element>(args, queries + n, first);
+          attend_block<2, Kv>(args, queries + n, first);
           break;
         case 3:
-          attend_block<3, Element>(args, queries + n, first);
+          attend_block<3, Kv>(args, queries + n, first);
           break;
         default:
-          attend_block<4, Element>(args, queries + n, first);
+          attend_block<4, Kv>(args, queries + n, first);
           break;
       }
     }
@@ -198,7 +187,7 @@ inline void attend_run(const AttentionArgs& args, Query* queries, size_t count) 
   }
 }
 
-template <class Element>
+template <class Kv>
 inline void attention(const AttentionArgs& args) {
   const size_t query_count = args.token_count * args.group_size;
   for (size_t first = 0; first < query_count; first += kQueryRun) {
@@ -206,34 +195,17 @@ inline void attention(const AttentionArgs& args) {
     const size_t count = left < kQueryRun ? left : kQueryRun;
     Query queries[kQueryRun];
     for (size_t n = 0; n < count; ++n) queries[n] = start_query(args, first + n);
-    attend_run<Element>(args, queries, count);
+    attend_run<Kv>(args, queries, count);
   }
 }
 
 }  // namespace
 
 void attention_f16(const AttentionArgs& args) {
-  attention<uint16_t>(args);
+  attention<KvF16>(args);
 }
 void attention_f32(const AttentionArgs& args) {
-  attention<float>(args);
-}
-
-void store_key_f16(const float* key, size_t head_dim, size_t position, void* keys) {
-  auto* column = static_cast<uint16_t*>(keys) + position / kKeyTile * kKeyTile * head_dim +
-                 position % kKeyTile;
-  for (size_t d = 0; d < head_dim; ++d)
-    column[d * kKeyTile] = _cvtss_sh(key[d], _MM_FROUND_TO_NEAREST_INT);
-}
-
-void store_value_f16(const float* value, size_t head_dim, size_t position, size_t value_stride,
-                     void* values) {
-  auto* row = static_cast<uint16_t*>(values) + position * value_stride;
-  for (size_t d = 0; d < value_stride; d += 8) {
-    const __m256 v = load_some(value + d, d < head_dim ? head_dim - d : 0);
-    const __m128i halves = _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(row + d), halves);
-  }
+  attention<KvF32>(args);
 }
 
 }  // namespace sluice::kernels::avx2

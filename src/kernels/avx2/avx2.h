@@ -25,7 +25,10 @@ void matmul_q6_k(const MatmulArgs& args);
 void attention_f16(const AttentionArgs& args);
 void attention_f32(const AttentionArgs& args);
 void store_key_f16(const float* key, size_t head_dim, size_t position, void* keys);
+void store_key_f32(const float* key, size_t head_dim, size_t position, void* keys);
 void store_value_f16(const float* value, size_t head_dim, size_t position, size_t value_stride,
+                     void* values);
+void store_value_f32(const float* value, size_t head_dim, size_t position, size_t value_stride,
                      void* values);
 
 void quantize_q8_256(const float* x, size_t cols, const QuantizedRow& row);
@@ -37,7 +40,7 @@ void silu_multiply(const float* gate, const float* up, size_t n, float* out);
 void softmax(float* x, size_t n);
 void rope_neox(float* x, const float* cos, const float* sin, size_t pairs);
 
-/// Overwrites the entries that this ISA has.
+/// Every entry of the table.
 void fill(KernelTable& table);
 
 }  // namespace sluice::kernels::avx2

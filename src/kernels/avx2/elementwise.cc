@@ -1,8 +1,7 @@
 // What happens to a hidden state between the matrices. Loops go by eight floats; of the last eight,
 // load_some and store_some touch only those that exist.
 #include "kernels/avx2/avx2.h"
-#include "kernels/avx2/exp.h"
-#include "kernels/avx2/vector.h"
+#include "kernels/avx2/lanes.h"
 
 namespace sluice::kernels::avx2 {
 namespace {
@@ -13,17 +12,11 @@ struct Sum16 {
   __m256 halves[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
 
   __m256& at(size_t i) { return halves[i / 8 % 2]; }
-  float total() const { return total16(halves[0], halves[1]); }
+  float total() const { return fold_lanes(halves[0], halves[1]); }
 };
 
 inline float square_root(float x) {
   return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)));
-}
-
-inline float largest_lane(__m256 v) {
-  const __m128 four = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
-  const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
-  return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
 
 }  // namespace
@@ -60,7 +53,7 @@ void silu_multiply(const float* gate, const float* up, size_t n, float* out) {
   const __m256 one = _mm256_set1_ps(1.0f);
   for (size_t i = 0; i < n; i += 8) {
     const __m256 g = load_some(gate + i, n - i);
-    const __m256 silu = _mm256_div_ps(g, _mm256_add_ps(one, exp8(_mm256_xor_ps(g, sign))));
+    const __m256 silu = _mm256_div_ps(g, _mm256_add_ps(one, exp_lanes(_mm256_xor_ps(g, sign))));
     store_some(out + i, _mm256_mul_ps(silu, load_some(up + i, n - i)), n - i);
   }
 }
@@ -72,11 +65,11 @@ void softmax(float* x, size_t n) {
     const __m256 exists = _mm256_castsi256_ps(first_lanes(n - i));
     max = _mm256_max_ps(_mm256_blendv_ps(lowest, load_some(x + i, n - i), exists), max);
   }
-  max = _mm256_set1_ps(largest_lane(max));
+  max = _mm256_set1_ps(max_lane(max));
   Sum16 sum;
   for (size_t i = 0; i < n; i += 8) {
     const __m256 exists = _mm256_castsi256_ps(first_lanes(n - i));
-    const __m256 e = _mm256_and_ps(exp8(_mm256_sub_ps(load_some(x + i, n - i), max)), exists);
+    const __m256 e = _mm256_and_ps(exp_lanes(_mm256_sub_ps(load_some(x + i, n - i), max)), exists);
     sum.at(i) = _mm256_add_ps(sum.at(i), e);
     store_some(x + i, e, n - i);
   }

@@ -11,6 +11,7 @@ void fill_matmul(KernelTable& table, Dtype dtype, MatmulFn matvec, MatmulFn matm
 }  // namespace
 
 void fill(KernelTable& table) {
+  table.isa = Isa::avx2;
   fill_matmul(table, Dtype::f32, matmul_f32, matmul_f32);
   fill_matmul(table, Dtype::f16, matmul_f16, matmul_f16);
   fill_matmul(table, Dtype::bf16, matmul_bf16, matmul_bf16);
@@ -25,7 +26,9 @@ void fill(KernelTable& table) {
   table.attention[f16] = attention_f16;
   table.attention[f32] = attention_f32;
   table.store_key[f16] = store_key_f16;
+  table.store_key[f32] = store_key_f32;
   table.store_value[f16] = store_value_f16;
+  table.store_value[f32] = store_value_f32;
 
   table.quantize_q8_256 = quantize_q8_256;
   table.quantize_q8_32 = quantize_q8_32;

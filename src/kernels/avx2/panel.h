@@ -7,7 +7,7 @@
 // 16 bytes can be loaded into either half: one unpack instruction per register is all it takes.
 #pragma once
 
-#include "kernels/avx2/vector.h"
+#include "kernels/avx2/intrinsics.h"
 
 namespace sluice::kernels::avx2 {
 namespace {

@@ -1,5 +1,5 @@
 #include "kernels/avx2/avx2.h"
-#include "kernels/avx2/quantised_matmul.h"
+#include "kernels/avx2/panel_matmul.h"
 #include "quant/blocks.h"
 
 namespace sluice::kernels::avx2 {

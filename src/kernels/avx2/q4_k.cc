@@ -1,5 +1,5 @@
 #include "kernels/avx2/avx2.h"
-#include "kernels/avx2/k_mins.h"
+#include "kernels/avx2/k_header.h"
 
 namespace sluice::kernels::avx2 {
 namespace {

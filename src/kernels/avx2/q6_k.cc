@@ -1,5 +1,5 @@
 #include "kernels/avx2/avx2.h"
-#include "kernels/avx2/k_formats.h"
+#include "kernels/avx2/super_block.h"
 
 namespace sluice::kernels::avx2 {
 namespace {

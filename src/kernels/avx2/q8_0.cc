@@ -10,7 +10,7 @@
 // Tried for the panel on Zen 4 (GMAC/s, this way PPP): vpsignb, which shares its two ports with
 // the products, 62; w + 128 as two half bytes, four of whose pair sums fit an int16, 56.
 #include "kernels/avx2/avx2.h"
-#include "kernels/avx2/quantised_matmul.h"
+#include "kernels/avx2/panel_matmul.h"
 #include "quant/blocks.h"
 
 namespace sluice::kernels::avx2 {

@@ -1,7 +1,7 @@
 // Activations to int8, as quant/activation.h defines it. Magnitudes compare as integers (the bits
 // of |x|), so that infinity and NaN are ordered as in the definition.
 #include "kernels/avx2/avx2.h"
-#include "kernels/avx2/vector.h"
+#include "kernels/avx2/intrinsics.h"
 #include "quant/activation.h"
 
 namespace sluice::kernels::avx2 {
@@ -51,6 +51,11 @@ inline void store_sums(__m256i q, int16_t* sum16) {
   sum16[1] = static_cast<int16_t>(_mm256_extract_epi16(sums, 8));
 }
 
+inline float round_to_f16(float x) {
+  const __m128i half = _mm_cvtps_ph(_mm_set_ss(x), _MM_FROUND_TO_NEAREST_INT);
+  return _mm_cvtss_f32(_mm_cvtph_ps(half));
+}
+
 inline void quantize_block(const float* x, size_t count, float inverse, int8_t* q, int16_t* sum16) {
   const __m256 factor = _mm256_set1_ps(inverse);
   for (size_t i = 0; i < count; i += 32) {
@@ -83,7 +88,7 @@ void quantize_q8_32(const float* x, size_t cols, const QuantizedRow& row) {
     const float d = _mm_cvtss_f32(_mm_castsi128_ps(_mm_cvtsi32_si128(largest))) / 127.0f;
     const float inverse = d != 0.0f ? 1.0f / d : 0.0f;
     quantize_block(x + first, kSmallBlock, inverse, row.q + first, row.sum16 + first / 16);
-    row.scale[first / kSmallBlock] = _cvtsh_ss(_cvtss_sh(d, _MM_FROUND_TO_NEAREST_INT));
+    row.scale[first / kSmallBlock] = round_to_f16(d);
   }
 }
 

@@ -1,7 +1,7 @@
 // What Q4_K and Q5_K share beyond the other K formats: eight scales and mins of six bits.
 #pragma once
 
-#include "kernels/avx2/k_formats.h"
+#include "kernels/avx2/super_block.h"
 
 namespace sluice::kernels::avx2 {
 namespace {

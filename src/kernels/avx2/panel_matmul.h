@@ -1,20 +1,21 @@
 // The two loops behind every quantised matmul of this ISA: rows in panels of eight, one float lane
 // per row, blocks in ascending order. A format gives the loops its arithmetic for one block.
 //
-// matvec reads eight rows side by side, straight from their blocks, and touches the next eight
-// ahead of time: weights come from RAM in the order of their addresses, whatever order the lanes
-// need them in. matmul unpacks a panel once, chunk by chunk so that it stays in L1, and passes all
-// tokens over it, a few at a time in registers.
+// matvec, for one token, reads the blocks of eight rows side by side, straight from where they lie.
+// matmul unpacks a panel once, chunk by chunk so that it stays in L1, and passes all tokens over
+// it, four at a time in registers. Eight rows are too many streams for the hardware's prefetcher;
+// but panels follow each other in memory, so a cursor walks straight on, one panel ahead.
 //
 // A Format has
-//   kElements, kBlockBytes   of one block
-//   kChunk                   blocks unpacked at a time
-//   PanelBlock               eight rows of one block, unpacked
-//   add_rows(rows, x, acc)   acc + the block's terms for eight rows (pointers to their blocks)
-//   unpack(rows, panel)      fills a PanelBlock
-//   add_panel<N>(panel, x, acc)   acc[n] + the block's terms for eight rows and tokens n < N
+//   kElements, kBlockBytes       of one block
+//   kChunk                       blocks unpacked at a time
+//   PanelBlock                   eight rows of one block, unpacked
+//   add_rows(blocks, x, acc)     acc + the block's terms for eight rows
+//   unpack(blocks, panel)        fills a PanelBlock
+//   add_panel<N>(panel, x, acc)  acc[n] + the block's terms for eight rows and token n < N
 #pragma once
 
+#include "kernels/avx2/lanes.h"
 #include "kernels/avx2/panel.h"
 #include "kernels/kernels.h"
 
@@ -36,7 +37,7 @@ struct Activations {
   }
 };
 
-constexpr size_t round_up_64(size_t bytes) {
+constexpr size_t pad_to_64(size_t bytes) {
   return (bytes + 63) / 64 * 64;
 }
 
@@ -45,28 +46,38 @@ template <class Format>
 inline Activations activations(const MatmulArgs& args, size_t t) {
   const size_t row = args.token_rows != nullptr ? static_cast<size_t>(args.token_rows[t]) : t;
   const std::byte* q = args.activations + row * args.activation_stride;
-  const std::byte* scale = q + round_up_64(args.cols);
-  const std::byte* sum16 = scale + round_up_64(args.cols / Format::kElements * sizeof(float));
+  const std::byte* scale = q + pad_to_64(args.cols);
+  const std::byte* sum16 = scale + pad_to_64(args.cols / Format::kElements * sizeof(float));
   return {reinterpret_cast<const int8_t*>(q), reinterpret_cast<const int16_t*>(sum16),
           reinterpret_cast<const float*>(scale)};
 }
 
-/// The first byte of each row of a panel. A short panel repeats its last row, and drops the result.
-struct PanelRows {
-  PanelRows(const MatmulArgs& args, size_t first_row) {
+/// Eight rows of the weights, and the cursor that is one panel ahead of them. A short panel repeats
+/// its last row; what comes of the copies is not stored.
+class Panel {
+ public:
+  Panel(const MatmulArgs& args, size_t first_row)
+      : next_panel_(args.weights + (first_row + kPanelRows) * args.row_bytes) {
     const size_t left = args.row_count - first_row;
-    count = left < kPanelRows ? left : kPanelRows;
+    row_count_ = left < kPanelRows ? left : kPanelRows;
     for (size_t r = 0; r < kPanelRows; ++r)
-      row[r] = args.weights + (first_row + (r < count ? r : count - 1)) * args.row_bytes;
+      rows_[r] =
+          args.weights + (first_row + (r < row_count_ ? r : row_count_ - 1)) * args.row_bytes;
   }
 
+  /// Where the eight blocks begin.
   template <class Format>
-  void to_block(size_t block, const std::byte** blocks) const {
-    for (size_t r = 0; r < kPanelRows; ++r) blocks[r] = row[r] + block * Format::kBlockBytes;
+  void find_blocks(size_t block, const std::byte** blocks, Prefetch& prefetch) const {
+    for (size_t r = 0; r < kPanelRows; ++r) blocks[r] = rows_[r] + block * Format::kBlockBytes;
+    prefetch.reach(next_panel_ + (block + 1) * kPanelRows * Format::kBlockBytes);
   }
 
-  const std::byte* row[kPanelRows];
-  size_t count;
+  size_t row_count() const { return row_count_; }
+
+ private:
+  const std::byte* rows_[kPanelRows];
+  const std::byte* next_panel_;
+  size_t row_count_;
 };
 
 /// Blocks [first, first + count) of the panel whose first row is `row`, unpacked.
@@ -116,44 +127,40 @@ inline void matmul_chunk(const MatmulArgs& args, const Chunk<Format>& chunk) {
 template <class Format>
 inline void matmul(const MatmulArgs& args) {
   const size_t block_count = args.cols / Format::kElements;
-  typename Format::PanelBlock panel[Format::kChunk];
+  typename Format::PanelBlock unpacked[Format::kChunk];
+  Prefetch prefetch(args.weights, args.row_count * args.row_bytes);
   for (size_t r = 0; r < args.row_count; r += kPanelRows) {
-    const PanelRows rows(args, r);
-    constexpr size_t kStepBytes = kPanelRows * Format::kBlockBytes;
-    const std::byte* next_panel = args.weights + (r + kPanelRows) * args.row_bytes;
+    const Panel panel(args, r);
     for (size_t first = 0; first < block_count; first += Format::kChunk) {
       const size_t left = block_count - first;
       const size_t count = left < Format::kChunk ? left : Format::kChunk;
       for (size_t b = 0; b < count; ++b) {
         const std::byte* blocks[kPanelRows];
-        rows.to_block<Format>(first + b, blocks);
-        prefetch(next_panel + (first + b) * kStepBytes, kStepBytes);
-        Format::unpack(blocks, panel[b]);
+        panel.find_blocks<Format>(first + b, blocks, prefetch);
+        Format::unpack(blocks, unpacked[b]);
       }
-      matmul_chunk<Format>(args, {panel, first, count, r, rows.count});
+      matmul_chunk<Format>(args, {unpacked, first, count, r, panel.row_count()});
     }
   }
 }
 
-/// For one token. From two on it pays to unpack: two tokens of Q4_K pass at 10 GB/s that way, at 8
-/// by two passes over each panel here.
+/// For one token. From two on it pays to unpack: Q4_K weights pass two tokens at 10 GB/s that way,
+/// at 8 if each panel is read twice (one core of an EPYC Genoa; one token: 17, unpacked 11).
 template <class Format>
 inline void matvec(const MatmulArgs& args) {
   if (args.token_count != 1) return matmul<Format>(args);
   const size_t block_count = args.cols / Format::kElements;
   const Activations x = activations<Format>(args, 0);
+  Prefetch prefetch(args.weights, args.row_count * args.row_bytes);
   for (size_t r = 0; r < args.row_count; r += kPanelRows) {
-    const PanelRows rows(args, r);
-    const std::byte* next_panel = args.weights + (r + kPanelRows) * args.row_bytes;
+    const Panel panel(args, r);
     __m256 acc = _mm256_setzero_ps();
     for (size_t b = 0; b < block_count; ++b) {
-      constexpr size_t kStepBytes = kPanelRows * Format::kBlockBytes;
-      prefetch(next_panel + b * kStepBytes, kStepBytes);
       const std::byte* blocks[kPanelRows];
-      rows.to_block<Format>(b, blocks);
+      panel.find_blocks<Format>(b, blocks, prefetch);
       acc = Format::add_rows(blocks, x.at<Format>(b), acc);
     }
-    store_some(args.out + r, acc, rows.count);
+    store_some(args.out + r, acc, panel.row_count());
   }
 }
 

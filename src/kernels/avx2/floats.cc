@@ -5,7 +5,7 @@
 // over the columns in chunks, so that both sides stay in L1; between chunks the lane sums rest in
 // memory.
 #include "kernels/avx2/avx2.h"
-#include "kernels/avx2/vector.h"
+#include "kernels/avx2/lanes.h"
 
 namespace sluice::kernels::avx2 {
 namespace {
@@ -35,11 +35,13 @@ struct BF16 {
   }
 };
 
-/// The lane sums of some rows and tokens.
+/// Some rows, some tokens, and their lane sums.
 struct Block {
-  const std::byte* weights[kRowBlock];  ///< short blocks repeat their last row and token
-  size_t next_block;                    ///< bytes from a row to its counterpart in the next block
+  const std::byte* weights[kRowBlock];  ///< a short block repeats its last row
   const float* x[kTokenBlock];
+  size_t row_count;
+  size_t token_count;
+  const std::byte* next_block;  ///< the row that follows
   alignas(32) float sums[kRowBlock][kTokenBlock][16];
 };
 
@@ -93,14 +95,14 @@ inline void add_tail(const std::byte* weights, const float* x, size_t count, flo
 }
 
 template <class W>
-inline void add_columns(Block& block, Columns columns, size_t row_count, size_t token_count) {
-  for (size_t r = 0; r < row_count; r += kRowTile) {
-    const size_t bytes = (columns.end - columns.first) * W::kBytes;
-    for (size_t i = 0; i < kRowTile; ++i)
-      prefetch(block.weights[r + i] + columns.first * W::kBytes + block.next_block, bytes);
-    for (size_t t = 0; t < token_count; t += kTokenTile) {
+inline void add_columns(Block& block, Columns columns, Prefetch& prefetch) {
+  const size_t row_bytes = (columns.end - columns.first) * W::kBytes;
+  const std::byte* next_block = block.next_block + kRowBlock * columns.first * W::kBytes;
+  for (size_t r = 0; r < block.row_count; r += kRowTile) {
+    prefetch.reach(next_block + (r + kRowTile) * row_bytes);
+    for (size_t t = 0; t < block.token_count; t += kTokenTile) {
       static_assert(kTokenTile == 3);
-      switch (token_count - t) {
+      switch (block.token_count - t) {
         case 1:
           add_tile<W, 1>(block, columns, r, t);
           break;
@@ -115,45 +117,49 @@ inline void add_columns(Block& block, Columns columns, size_t row_count, size_t 
   }
 }
 
-/// out[t][r] for row_count ≤ kRowBlock rows and token_count ≤ kTokenBlock tokens.
+/// out[t · out_stride + r] for the rows and tokens of a block.
 template <class W>
-inline void compute_block(const MatmulArgs& args, Block& block, size_t row_count,
-                          size_t token_count, float* out) {
+inline void compute_block(Block& block, size_t cols, Prefetch& prefetch, float* out,
+                          size_t out_stride) {
   __builtin_memset(block.sums, 0, sizeof block.sums);
-  const size_t whole = args.cols / 16 * 16;
+  const size_t whole = cols / 16 * 16;
   for (size_t c = 0; c < whole; c += kChunkColumns) {
     const size_t end = c + kChunkColumns < whole ? c + kChunkColumns : whole;
-    add_columns<W>(block, {c, end}, row_count, token_count);
+    add_columns<W>(block, {c, end}, prefetch);
   }
-  for (size_t r = 0; r < row_count; ++r) {
-    for (size_t t = 0; t < token_count; ++t) {
+  for (size_t r = 0; r < block.row_count; ++r) {
+    for (size_t t = 0; t < block.token_count; ++t) {
       float* sums = block.sums[r][t];
-      if (whole < args.cols)
-        add_tail<W>(block.weights[r] + whole * W::kBytes, block.x[t] + whole, args.cols - whole,
-                    sums);
-      out[t * args.out_stride + r] = total16(_mm256_load_ps(sums), _mm256_load_ps(sums + 8));
+      if (whole < cols)
+        add_tail<W>(block.weights[r] + whole * W::kBytes, block.x[t] + whole, cols - whole, sums);
+      out[t * out_stride + r] = fold_lanes(_mm256_load_ps(sums), _mm256_load_ps(sums + 8));
     }
   }
+}
+
+inline const float* activation_row(const MatmulArgs& args, size_t t) {
+  const size_t row = args.token_rows != nullptr ? static_cast<size_t>(args.token_rows[t]) : t;
+  return reinterpret_cast<const float*>(args.activations + row * args.activation_stride);
 }
 
 template <class W>
 inline void matmul_floats(const MatmulArgs& args) {
   Block block;
-  block.next_block = kRowBlock * args.row_bytes;
+  Prefetch prefetch(args.weights, args.row_count * args.row_bytes);
   for (size_t r = 0; r < args.row_count; r += kRowBlock) {
-    const size_t rows = args.row_count - r < kRowBlock ? args.row_count - r : kRowBlock;
-    for (size_t i = 0; i < kRowBlock; ++i)
-      block.weights[i] = args.weights + (r + (i < rows ? i : rows - 1)) * args.row_bytes;
+    const size_t rows_left = args.row_count - r;
+    block.row_count = rows_left < kRowBlock ? rows_left : kRowBlock;
+    for (size_t i = 0; i < kRowBlock; ++i) {
+      const size_t row = r + (i < block.row_count ? i : block.row_count - 1);
+      block.weights[i] = args.weights + row * args.row_bytes;
+    }
+    block.next_block = args.weights + (r + kRowBlock) * args.row_bytes;
     for (size_t t = 0; t < args.token_count; t += kTokenBlock) {
-      const size_t left = args.token_count - t;
-      const size_t tokens = left < kTokenBlock ? left : kTokenBlock;
-      for (size_t n = 0; n < tokens; ++n) {
-        const size_t row =
-            args.token_rows != nullptr ? static_cast<size_t>(args.token_rows[t + n]) : t + n;
-        block.x[n] =
-            reinterpret_cast<const float*>(args.activations + row * args.activation_stride);
-      }
-      compute_block<W>(args, block, rows, tokens, args.out + t * args.out_stride + r);
+      const size_t tokens_left = args.token_count - t;
+      block.token_count = tokens_left < kTokenBlock ? tokens_left : kTokenBlock;
+      for (size_t n = 0; n < block.token_count; ++n) block.x[n] = activation_row(args, t + n);
+      compute_block<W>(block, args.cols, prefetch, args.out + t * args.out_stride + r,
+                       args.out_stride);
     }
   }
 }

@@ -16,7 +16,7 @@
 #pragma once
 
 #include "kernels/avx2/panel.h"
-#include "kernels/avx2/quantised_matmul.h"
+#include "kernels/avx2/panel_matmul.h"
 #include "quant/blocks.h"
 
 namespace sluice::kernels::avx2 {
