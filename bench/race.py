@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Race sluice against llama.cpp on one machine: interleaved runs, medians, the ratio.
+
+  race.py MODEL --peer DIR [--sluice build/sluice] [--ram MIB] [--rounds 3] [--gen N] [--prompt N]
+
+DIR holds llama.cpp's llama-completion and llama-bench, or an executable `run` that starts them
+(`DIR/run llama-bench ...`). With --ram both run in a memory control group of that many MiB (root,
+cgroup v1 or v2), page cache included and dropped before each run, as on a machine with less memory:
+then decode is compared on the same prompt, llama.cpp reading by mmap. Without it both hold the model
+in memory: then prefill and decode are compared with the better of llama.cpp's repack on and off.
+
+Race on a quiet machine: with other work running, the peer's spinning threads collapse and the ratio
+says nothing. The load average is printed with the result.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+PROMPT = "The quick brown fox jumps over the lazy dog and runs into the forest."
+
+
+class MemoryGroup:
+    """A control group with a limit on memory, without swap."""
+
+    def __init__(self, mib):
+        root = pathlib.Path("/sys/fs/cgroup")
+        first = (root / "memory").is_dir()  # cgroup v1
+        self.path = (root / "memory" if first else root) / f"sluice-race-{os.getpid()}"
+        self.path.mkdir()
+        if not first:
+            subprocess.run(["sh", "-c", f"echo +memory > {root}/cgroup.subtree_control"], check=False)
+        limit = "memory.limit_in_bytes" if first else "memory.max"
+        (self.path / limit).write_text(str(mib << 20))
+        swap = self.path / "memory.swap.max"
+        if swap.exists():
+            swap.write_text("0")
+        self.peak_file = self.path / ("memory.max_usage_in_bytes" if first else "memory.peak")
+
+    def enter(self):
+        (self.path / "cgroup.procs").write_text(str(os.getpid()))
+
+    def peak_mib(self):
+        return int(self.peak_file.read_text()) >> 20
+
+    def close(self):
+        empty = self.path / "memory.force_empty"
+        if empty.exists():
+            empty.write_text("1")
+        self.path.rmdir()
+
+
+def run(command, ram_mib):
+    """Runs a command, in a memory group if asked; gives stdout, stderr and the peak in MiB."""
+    os.sync()
+    group = None
+    if ram_mib:
+        pathlib.Path("/proc/sys/vm/drop_caches").write_text("3")
+        group = MemoryGroup(ram_mib)
+    with tempfile.TemporaryFile("w+") as errors:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=errors, text=True,
+                              preexec_fn=group.enter if group else None)
+        errors.seek(0)
+        error_text = errors.read()
+    peak = group.peak_mib() if group else 0
+    if group:
+        group.close()
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}\n{error_text[-2000:]}\nexit {done.returncode}")
+    return done.stdout, error_text, peak
+
+
+def peer_command(directory, program):
+    runner = pathlib.Path(directory) / "run"
+    return [str(runner), program] if runner.exists() else [str(pathlib.Path(directory) / program)]
+
+
+def peer_streaming(options):
+    command = peer_command(options.peer, "llama-completion") + [
+        "-m", options.model, "-t", str(options.threads), "-p", PROMPT, "-n", str(options.peer_gen),
+        "--temp", "0", "--ignore-eos", "-no-cnv", "--no-warmup", "--no-repack", "-c", "512"]
+    _, errors, _ = run(command, options.ram)
+    found = re.search(r"^.*\beval time =.*?([\d.]+) tokens per second", re.sub(
+        r".*prompt eval time.*", "", errors), re.M)
+    if not found:
+        sys.exit("no eval time in the peer's output:\n" + errors[-2000:])
+    return float(found.group(1))
+
+
+def our_streaming(options):
+    command = [options.sluice, "run", options.model, "-p", PROMPT, "-n", str(options.gen), "--temp",
+               "0", "--ignore-eos", "--ctx", "512", "--threads", str(options.threads), "--json",
+               "--quiet"]
+    out, _, peak = run(command, options.ram)
+    report = json.loads(out)
+    report["group_peak_mib"] = peak
+    return report
+
+
+def race_streaming(options):
+    ours, theirs = [], []
+    for number in range(options.rounds):
+        ours.append(our_streaming(options))
+        theirs.append(peer_streaming(options))
+        mine = ours[-1]
+        print(f"round {number + 1}: sluice {mine['decode_tok_s']:.2f} tokens/s (hit rate "
+              f"{100 * mine['moe']['hit_rate']:.1f} %, {mine['moe']['bytes_per_token'] / 2**20:.1f} "
+              f"MiB/token, {100 * mine['roofline']['reached']:.0f} % of the roofline, peak RSS "
+              f"{mine['memory']['rss_peak'] >> 20} MiB, group peak {mine['group_peak_mib']} MiB)   "
+              f"llama.cpp {theirs[-1]:.3f}", flush=True)
+    rate = statistics.median(report["decode_tok_s"] for report in ours)
+    peer = statistics.median(theirs)
+    print(f"decode under {options.ram} MiB: sluice {rate:.2f}, llama.cpp {peer:.3f} tokens/s, "
+          f"ratio {rate / peer:.1f}")
+
+
+def peer_resident(options, repack):
+    command = peer_command(options.peer, "llama-bench") + [
+        "-m", options.model, "-t", str(options.threads), "-p", str(options.prompt), "-n",
+        str(options.gen), "-r", "1", "--repack", str(repack), "-o", "json"]
+    out, _, _ = run(command, 0)
+    rates = {"prefill": 0.0, "decode": 0.0}
+    for row in json.loads(out):
+        rates["prefill" if row["n_prompt"] else "decode"] = row["avg_ts"]
+    return rates
+
+
+def our_resident(options, stream, isa):
+    command = [options.sluice, "bench", options.model, "--prompt", str(options.prompt), "--gen",
+               str(options.gen), "--reps", "1", "--warm", "--moe-stream", stream, "--isa", isa,
+               "--threads", str(options.threads), "--json", "--quiet"]
+    out, _, _ = run(command, 0)
+    report = json.loads(out)
+    return {"prefill": report["prefill_tok_s"], "decode": report["decode_tok_s"],
+            "ram_s": report["roofline"]["ram_s"] / max(1e-9, report["decode_s"])}
+
+
+def race_resident(options):
+    ours, streamed, peers = [], [], {0: [], 1: []}
+    for number in range(options.rounds):
+        ours.append(our_resident(options, "off", options.isa))
+        for repack in (0, 1):
+            peers[repack].append(peer_resident(options, repack))
+        streamed.append(our_resident(options, "on", options.isa))
+        print(f"round {number + 1}: sluice prefill {ours[-1]['prefill']:.1f} decode "
+              f"{ours[-1]['decode']:.2f} (streaming, all resident: {streamed[-1]['decode']:.2f})   "
+              "llama.cpp " + ", ".join(
+                  f"repack {r}: {peers[r][-1]['prefill']:.1f} / {peers[r][-1]['decode']:.2f}"
+                  for r in (0, 1)), flush=True)
+    for phase in ("prefill", "decode"):
+        mine = statistics.median(row[phase] for row in ours)
+        best = max(statistics.median(row[phase] for row in peers[r]) for r in (0, 1))
+        print(f"{phase}: sluice {mine:.2f}, llama.cpp's best {best:.2f} tokens/s, "
+              f"ratio {mine / best:.2f}")
+    off = statistics.median(row["decode"] for row in ours)
+    on = statistics.median(row["decode"] for row in streamed)
+    floor = statistics.median(row["ram_s"] for row in ours)
+    print(f"streaming with every expert resident: {on:.2f} against {off:.2f} tokens/s "
+          f"({100 * (on / off - 1):+.1f} %); decode reaches {100 * floor:.0f} % of the memory rate")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("--peer", required=True)
+    parser.add_argument("--sluice", default="build/sluice")
+    parser.add_argument("--ram", type=int, default=0)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--gen", type=int, default=64)
+    parser.add_argument("--peer-gen", type=int, default=12)
+    parser.add_argument("--prompt", type=int, default=512)
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--isa", default="auto")
+    options = parser.parse_args()
+    print(f"load average before: {os.getloadavg()[0]:.2f}; {os.cpu_count()} cores")
+    race_streaming(options) if options.ram else race_resident(options)
+
+
+if __name__ == "__main__":
+    main()
