@@ -52,7 +52,7 @@ Result<std::vector<text::TokenId>> read_tokens(const EvalOptions& options, size_
 }
 
 Status evaluate(Session& session, std::span<const text::TokenId> tokens, bool steps,
-                const LogitsReceiver& receiver) {
+                LogitsReceiver receiver) {
   if (!steps) return session.prefill(tokens, receiver);
   for (const text::TokenId token : tokens) {
     if (Status done = session.decode(token); !done) return done;

@@ -17,12 +17,12 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "base/ledger.h"
 #include "base/log.h"
 #include "base/result.h"
@@ -79,7 +79,7 @@ struct MoeCounters {
 };
 
 /// Receives the logits of consecutive tokens, [count][vocabulary], valid during the call.
-using LogitsReceiver = std::function<void(std::span<const float> logits, size_t token_count)>;
+using LogitsReceiver = FunctionRef<void(std::span<const float> logits, size_t token_count)>;
 
 class Session {
  public:

@@ -38,7 +38,7 @@ Status SessionState::append(std::span<const text::TokenId> added, LogitsWanted w
                       "{} tokens after {} do not fit the context of {}; raise --ctx or shorten the "
                       "prompt", added.size(), before, kv.context_token_max());
   bool finite = true;
-  const LogitsSink sink = [&](std::span<const float> rows, size_t count) {
+  const auto sink = [&](std::span<const float> rows, size_t count) {
     finite &= std::ranges::all_of(rows, [](float value) { return std::isfinite(value); });
     const size_t vocabulary = logits.size();
     std::ranges::copy(rows.last(vocabulary), logits.begin());

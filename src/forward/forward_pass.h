@@ -12,11 +12,11 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <span>
 
 #include "backend/backend.h"
+#include "base/function_ref.h"
 #include "base/ledger.h"
 #include "experts/expert_store.h"
 #include "forward/grouping.h"
@@ -35,7 +35,7 @@ struct ForwardLimits {
 enum class LogitsWanted : uint8_t { none, last, all };
 
 /// Receives the logits of consecutive tokens, [count][vocabulary], valid during the call.
-using LogitsSink = std::function<void(std::span<const float> logits, size_t token_count)>;
+using LogitsSink = FunctionRef<void(std::span<const float> logits, size_t token_count)>;
 
 class ForwardPass {
  public:

@@ -1,0 +1,65 @@
+// Nothing allocates on the token path: counts every operator new of this program while a session
+// decodes with a cache too small for its experts.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "engine/engine.h"
+
+namespace {
+
+std::atomic<uint64_t> allocation_count{0};
+
+void* counted(std::size_t bytes, std::size_t alignment) {
+  allocation_count.fetch_add(1, std::memory_order_relaxed);
+  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+  void* memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) { return counted(bytes, alignof(std::max_align_t)); }
+void* operator new[](std::size_t bytes) { return counted(bytes, alignof(std::max_align_t)); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return counted(bytes, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace sluice {
+namespace {
+
+void expect_no_allocation(ReadBackend io) {
+  EngineOptions options;
+  options.cache.slots_per_layer = 6;
+  options.io = io;
+  auto engine = Engine::open(SLUICE_SOURCE_DIR "/models/demo-q4_k_m.gguf", options,
+                             Log(LogLevel::quiet), nullptr);
+  ASSERT_TRUE(engine.ok()) << engine.error().message;
+  auto session = (*engine)->new_session();
+  ASSERT_TRUE(session.ok());
+  const std::vector<text::TokenId> prompt{100, 200, 300};
+  ASSERT_TRUE((*session)->prefill(prompt).ok());
+  ASSERT_TRUE((*session)->decode(400).ok());
+
+  const MoeCounters before = (*engine)->counters();
+  const uint64_t start = allocation_count.load();
+  for (text::TokenId token = 500; token < 540; ++token)
+    ASSERT_TRUE((*session)->decode(token).ok());
+  EXPECT_EQ(allocation_count.load() - start, 0u);
+  EXPECT_GT((*engine)->counters().since(before).misses, 0u) << "the drive took part";
+}
+
+TEST(Allocation, DecodingAllocatesNothing) { expect_no_allocation(ReadBackend::automatic); }
+TEST(Allocation, NorWithReadingThreads) { expect_no_allocation(ReadBackend::threads); }
+
+}  // namespace
+}  // namespace sluice
