@@ -21,7 +21,7 @@ inline void add_products(const float* const* factors, const typename Kv::Element
                          size_t stride, size_t count, __m256 (*sums)[2]) {
   for (size_t k = 0; k < count; ++k) {
     const __m256 low = Kv::load(rows + k * stride);
-    const __m256 high = Kv::load(rows + k * stride + 8);
+    const __m256 high = Kv::load(rows + k * stride + kLanes);
 #pragma GCC unroll 4
     for (size_t n = 0; n < N; ++n) {
       const __m256 factor = _mm256_broadcast_ss(factors[n] + k);
@@ -31,13 +31,13 @@ inline void add_products(const float* const* factors, const typename Kv::Element
   }
 }
 
-/// A query and its running softmax. Of the block at hand it sees the first `visible` keys.
+/// A query on its way through the keys.
 struct Query {
-  const float* q;
-  float* out;
-  size_t key_count;
-  size_t visible;
-  float max;
+  const float* q;    ///< [head_dim]
+  float* out;        ///< [head_dim]
+  size_t key_count;  ///< it sees the keys before this one,
+  size_t visible;    ///< and of the block at hand so many
+  float max;         ///< m, l and c of kernels.h
   float sum;
   float correction;
 };
@@ -65,13 +65,9 @@ inline void score(const AttentionArgs& args, const Query* queries, KeyRange rang
 #pragma GCC unroll 4
     for (size_t n = 0; n < N; ++n) {
       _mm256_store_ps(scores[n] + j, _mm256_mul_ps(sums[n][0], scale));
-      _mm256_store_ps(scores[n] + j + 8, _mm256_mul_ps(sums[n][1], scale));
+      _mm256_store_ps(scores[n] + j + kLanes, _mm256_mul_ps(sums[n][1], scale));
     }
   }
-}
-
-inline float exp1(float x) {
-  return _mm256_cvtss_f32(exp_lanes(_mm256_set1_ps(x)));
 }
 
 /// Turns scores into probabilities. Keys that the query does not see score −∞: they are never the
@@ -79,20 +75,18 @@ inline float exp1(float x) {
 inline void advance_softmax(Query& query, float* scores) {
   for (size_t j = query.visible; j < kAttentionBlock; ++j) scores[j] = -__builtin_inff();
   __m256 max = _mm256_set1_ps(query.max);
-  for (size_t j = 0; j < kAttentionBlock; j += 8)
+  for (size_t j = 0; j < kAttentionBlock; j += kLanes)
     max = _mm256_max_ps(_mm256_load_ps(scores + j), max);
   const float new_max = max_lane(max);
   max = _mm256_set1_ps(new_max);
   __m256 sums[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
-  for (size_t j = 0; j < kAttentionBlock; j += 8) {
+  for (size_t j = 0; j < kAttentionBlock; j += kLanes) {
     const __m256 p = exp_lanes(_mm256_sub_ps(_mm256_load_ps(scores + j), max));
     _mm256_store_ps(scores + j, p);
-    sums[j / 8 % 2] = _mm256_add_ps(sums[j / 8 % 2], p);
+    sums[j / kLanes % 2] = _mm256_add_ps(sums[j / kLanes % 2], p);
   }
-  query.correction = exp1(query.max - new_max);
-  const __m128 total = _mm_set_ss(fold_lanes(sums[0], sums[1]));
-  const __m128 sum = _mm_set_ss(query.sum);
-  query.sum = _mm_cvtss_f32(_mm_fmadd_ss(sum, _mm_set_ss(query.correction), total));
+  query.correction = _mm256_cvtss_f32(exp_lanes(_mm256_set1_ps(query.max - new_max)));
+  query.sum = __builtin_fmaf(query.sum, query.correction, fold_lanes(sums[0], sums[1]));
   query.max = new_max;
 }
 
@@ -104,9 +98,9 @@ inline void add_values(const AttentionArgs& args, const Query* queries, KeyRange
   const size_t shared = queries[0].visible;
   const float* p[N];
   for (size_t n = 0; n < N; ++n) p[n] = scores[n];
-  for (size_t d = 0; d < args.head_dim; d += 16) {
+  for (size_t d = 0; d < args.head_dim; d += 2 * kLanes) {
     const size_t low = args.head_dim - d;
-    const size_t high = low > 8 ? low - 8 : 0;
+    const size_t high = low > kLanes ? low - kLanes : 0;
     const auto* values =
         static_cast<const typename Kv::Element*>(args.values) + range.first * args.value_stride;
     __m256 o[N][2];
@@ -114,7 +108,7 @@ inline void add_values(const AttentionArgs& args, const Query* queries, KeyRange
     for (size_t n = 0; n < N; ++n) {
       const __m256 correction = _mm256_set1_ps(queries[n].correction);
       o[n][0] = _mm256_mul_ps(load_some(queries[n].out + d, low), correction);
-      o[n][1] = _mm256_mul_ps(load_some(queries[n].out + d + 8, high), correction);
+      o[n][1] = _mm256_mul_ps(load_some(queries[n].out + d + kLanes, high), correction);
     }
     add_products<N, Kv>(p, values + d, args.value_stride, shared, o);
 #pragma GCC unroll 4
@@ -123,7 +117,7 @@ inline void add_values(const AttentionArgs& args, const Query* queries, KeyRange
       add_products<1, Kv>(&rest, values + shared * args.value_stride + d, args.value_stride,
                           queries[n].visible - shared, o + n);
       store_some(queries[n].out + d, o[n][0], low);
-      store_some(queries[n].out + d + 8, o[n][1], high);
+      store_some(queries[n].out + d + kLanes, o[n][1], high);
     }
   }
 }
@@ -180,7 +174,7 @@ inline void attend_run(const AttentionArgs& args, Query* queries, size_t count) 
   for (size_t n = 0; n < count; ++n) {
     const __m256 sum = _mm256_set1_ps(queries[n].sum);
     float* out = queries[n].out;
-    for (size_t d = 0; d < args.head_dim; d += 8) {
+    for (size_t d = 0; d < args.head_dim; d += kLanes) {
       const size_t left = args.head_dim - d;
       store_some(out + d, _mm256_div_ps(load_some(out + d, left), sum), left);
     }

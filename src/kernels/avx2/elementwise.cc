@@ -11,7 +11,7 @@ namespace {
 struct Sum16 {
   __m256 halves[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
 
-  __m256& at(size_t i) { return halves[i / 8 % 2]; }
+  __m256& at(size_t i) { return halves[i / kLanes % 2]; }
   float total() const { return fold_lanes(halves[0], halves[1]); }
 };
 
@@ -23,26 +23,26 @@ inline float square_root(float x) {
 
 void rms_norm(const float* x, const float* weight, float eps, size_t n, float* out) {
   Sum16 squares;
-  for (size_t i = 0; i < n; i += 8) {
+  for (size_t i = 0; i < n; i += kLanes) {
     const __m256 v = load_some(x + i, n - i);
     squares.at(i) = _mm256_fmadd_ps(v, v, squares.at(i));
   }
   const __m256 scale =
       _mm256_set1_ps(1.0f / square_root(squares.total() / static_cast<float>(n) + eps));
-  for (size_t i = 0; i < n; i += 8) {
+  for (size_t i = 0; i < n; i += kLanes) {
     const __m256 scaled = _mm256_mul_ps(load_some(x + i, n - i), scale);
     store_some(out + i, _mm256_mul_ps(scaled, load_some(weight + i, n - i)), n - i);
   }
 }
 
 void add(const float* x, size_t n, float* y) {
-  for (size_t i = 0; i < n; i += 8)
+  for (size_t i = 0; i < n; i += kLanes)
     store_some(y + i, _mm256_add_ps(load_some(y + i, n - i), load_some(x + i, n - i)), n - i);
 }
 
 void add_scaled(float a, const float* x, size_t n, float* y) {
   const __m256 factor = _mm256_set1_ps(a);
-  for (size_t i = 0; i < n; i += 8) {
+  for (size_t i = 0; i < n; i += kLanes) {
     const __m256 sum = _mm256_fmadd_ps(factor, load_some(x + i, n - i), load_some(y + i, n - i));
     store_some(y + i, sum, n - i);
   }
@@ -51,7 +51,7 @@ void add_scaled(float a, const float* x, size_t n, float* y) {
 void silu_multiply(const float* gate, const float* up, size_t n, float* out) {
   const __m256 sign = _mm256_set1_ps(-0.0f);
   const __m256 one = _mm256_set1_ps(1.0f);
-  for (size_t i = 0; i < n; i += 8) {
+  for (size_t i = 0; i < n; i += kLanes) {
     const __m256 g = load_some(gate + i, n - i);
     const __m256 silu = _mm256_div_ps(g, _mm256_add_ps(one, exp_lanes(_mm256_xor_ps(g, sign))));
     store_some(out + i, _mm256_mul_ps(silu, load_some(up + i, n - i)), n - i);
@@ -61,25 +61,25 @@ void silu_multiply(const float* gate, const float* up, size_t n, float* out) {
 void softmax(float* x, size_t n) {
   const __m256 lowest = _mm256_set1_ps(-__builtin_inff());
   __m256 max = lowest;
-  for (size_t i = 0; i < n; i += 8) {
+  for (size_t i = 0; i < n; i += kLanes) {
     const __m256 exists = _mm256_castsi256_ps(first_lanes(n - i));
     max = _mm256_max_ps(_mm256_blendv_ps(lowest, load_some(x + i, n - i), exists), max);
   }
   max = _mm256_set1_ps(max_lane(max));
   Sum16 sum;
-  for (size_t i = 0; i < n; i += 8) {
+  for (size_t i = 0; i < n; i += kLanes) {
     const __m256 exists = _mm256_castsi256_ps(first_lanes(n - i));
     const __m256 e = _mm256_and_ps(exp_lanes(_mm256_sub_ps(load_some(x + i, n - i), max)), exists);
     sum.at(i) = _mm256_add_ps(sum.at(i), e);
     store_some(x + i, e, n - i);
   }
   const __m256 total = _mm256_set1_ps(sum.total());
-  for (size_t i = 0; i < n; i += 8)
+  for (size_t i = 0; i < n; i += kLanes)
     store_some(x + i, _mm256_div_ps(load_some(x + i, n - i), total), n - i);
 }
 
 void rope_neox(float* x, const float* cos, const float* sin, size_t pairs) {
-  for (size_t i = 0; i < pairs; i += 8) {
+  for (size_t i = 0; i < pairs; i += kLanes) {
     const size_t count = pairs - i;
     const __m256 a = load_some(x + i, count);
     const __m256 b = load_some(x + pairs + i, count);

@@ -1,9 +1,9 @@
 // F32, F16 and BF16 weights against float activations. A dot product is 16 lane sums, two
 // registers, added along the row and folded at its end (sum16 in kernels.h).
 //
-// Two rows meet three tokens in twelve registers. Around that, a block of rows and tokens passes
-// over the columns in chunks, so that both sides stay in L1; between chunks the lane sums rest in
-// memory.
+// Two rows meet three tokens in twelve registers of sums. Around that, a block of rows and tokens
+// passes over the columns in chunks, so that both sides stay in L1; between chunks the lane sums
+// rest in memory.
 #include "kernels/avx2/avx2.h"
 #include "kernels/avx2/lanes.h"
 
@@ -57,13 +57,15 @@ inline void add_tile(Block& block, Columns columns, size_t r, size_t t) {
   for (size_t half = 0; half < 2; ++half)
     for (size_t i = 0; i < kRowTile; ++i)
       for (size_t n = 0; n < N; ++n)
-        sums[half][i][n] = _mm256_load_ps(block.sums[r + i][t + n] + 8 * half);
+        sums[half][i][n] = _mm256_load_ps(block.sums[r + i][t + n] + kLanes * half);
   for (size_t c = columns.first; c < columns.end; c += 16) {
 #pragma GCC unroll 2
     for (size_t half = 0; half < 2; ++half) {
-      const size_t at = c + 8 * half;
-      const __m256 w0 = W::load(block.weights[r] + at * W::kBytes);
-      const __m256 w1 = W::load(block.weights[r + 1] + at * W::kBytes);
+      const size_t at = c + kLanes * half;
+      __m256 w0 = W::load(block.weights[r] + at * W::kBytes);
+      __m256 w1 = W::load(block.weights[r + 1] + at * W::kBytes);
+      keep(w0);
+      keep(w1);
 #pragma GCC unroll 3
       for (size_t n = 0; n < N; ++n) {
         __m256 x = _mm256_loadu_ps(block.x[t + n] + at);
@@ -76,7 +78,7 @@ inline void add_tile(Block& block, Columns columns, size_t r, size_t t) {
   for (size_t half = 0; half < 2; ++half)
     for (size_t i = 0; i < kRowTile; ++i)
       for (size_t n = 0; n < N; ++n)
-        _mm256_store_ps(block.sums[r + i][t + n] + 8 * half, sums[half][i][n]);
+        _mm256_store_ps(block.sums[r + i][t + n] + kLanes * half, sums[half][i][n]);
 }
 
 /// Adds the last, incomplete group of 16. Lanes beyond it stay as they are, even a −0.
@@ -85,12 +87,12 @@ inline void add_tail(const std::byte* weights, const float* x, size_t count, flo
   alignas(32) std::byte w[16 * W::kBytes] = {};
   __builtin_memcpy(w, weights, count * W::kBytes);
   for (size_t half = 0; half < 2; ++half) {
-    const size_t left = count > 8 * half ? count - 8 * half : 0;
+    const size_t left = count > kLanes * half ? count - kLanes * half : 0;
     const __m256i lanes = first_lanes(left);
-    const __m256 sum = _mm256_load_ps(sums + 8 * half);
-    const __m256 xs = _mm256_maskload_ps(x + 8 * half, lanes);
-    const __m256 next = _mm256_fmadd_ps(W::load(w + 8 * half * W::kBytes), xs, sum);
-    _mm256_store_ps(sums + 8 * half, _mm256_blendv_ps(sum, next, _mm256_castsi256_ps(lanes)));
+    const __m256 sum = _mm256_load_ps(sums + kLanes * half);
+    const __m256 xs = _mm256_maskload_ps(x + kLanes * half, lanes);
+    const __m256 next = _mm256_fmadd_ps(W::load(w + kLanes * half * W::kBytes), xs, sum);
+    _mm256_store_ps(sums + kLanes * half, _mm256_blendv_ps(sum, next, _mm256_castsi256_ps(lanes)));
   }
 }
 
@@ -132,7 +134,7 @@ inline void compute_block(Block& block, size_t cols, Prefetch& prefetch, float* 
       float* sums = block.sums[r][t];
       if (whole < cols)
         add_tail<W>(block.weights[r] + whole * W::kBytes, block.x[t] + whole, cols - whole, sums);
-      out[t * out_stride + r] = fold_lanes(_mm256_load_ps(sums), _mm256_load_ps(sums + 8));
+      out[t * out_stride + r] = fold_lanes(_mm256_load_ps(sums), _mm256_load_ps(sums + kLanes));
     }
   }
 }

@@ -44,10 +44,9 @@ inline __m256i widen_pairs(__m256i pairs) {
   return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
 }
 
-/// Makes the compiler have `v` in a register here. It would do better without being told if GCC 12
-/// did not turn chains of integer sums into trees that hold more products than there are registers
-/// (Q4_K on Zen 4: 87 GMAC/s in place of 119), or load an operand anew for each use (F16: 34 in
-/// place of 41).
+/// Makes the compiler have `v` in a register here. Else g++ 12 turns a chain of integer sums into a
+/// tree that holds more products than there are registers (Q4_K on Zen 4: 87 GMAC/s in place of
+/// 119), or loads an operand anew for each of its uses (F16: 34 in place of 41).
 template <class Vector>
 inline void keep(Vector& v) {
   asm("" : "+x"(v));

@@ -1,4 +1,4 @@
-// What Q4_K and Q5_K share beyond the other K formats: eight scales and mins of six bits.
+// The first 16 bytes of a Q4_K or Q5_K block: d, dmin and eight scales and mins of six bits.
 #pragma once
 
 #include "kernels/avx2/super_block.h"
@@ -6,8 +6,8 @@
 namespace sluice::kernels::avx2 {
 namespace {
 
-/// The 6-bit scales and mins of Q4_K and Q5_K: bytes 0–7 are the scales, 8–15 the mins. The packing
-/// is drawn at KScales (quant/blocks.h); here four sub-blocks are one 32-bit word.
+/// Bytes 0–7 are the scales, 8–15 the mins. quant/blocks.h describes the packing (unpack_k_scales);
+/// here four sub-blocks are done at once in a 32-bit word.
 inline __m128i scales_and_mins(const std::byte* packed) {
   const auto with_scales = load_integer<uint32_t>(packed);
   const auto with_mins = load_integer<uint32_t>(packed + 4);
@@ -21,7 +21,7 @@ inline __m128i scales_and_mins(const std::byte* packed) {
 }
 
 template <class Block>
-struct WithMins {
+struct KHeader {
   static constexpr size_t kBlockBytes = sizeof(Block);
   static constexpr size_t kOffsetD = offsetof(Block, d);
   static constexpr size_t kSubBlock = 32;

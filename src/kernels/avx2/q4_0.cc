@@ -6,7 +6,7 @@ namespace sluice::kernels::avx2 {
 namespace {
 
 /// Codes are q = 0 … 15 and stand for q − 8, so 8 · Σ x comes off each sum.
-struct Q4_0 {
+struct Q40 {
   static constexpr size_t kElements = kSmallBlock;
   static constexpr size_t kBlockBytes = sizeof(BlockQ4_0);
   static constexpr size_t kChunk = 64;
@@ -84,10 +84,10 @@ struct Q4_0 {
 }  // namespace
 
 void matvec_q4_0(const MatmulArgs& args) {
-  matvec<Q4_0>(args);
+  matvec<Q40>(args);
 }
 void matmul_q4_0(const MatmulArgs& args) {
-  matmul<Q4_0>(args);
+  matmul<Q40>(args);
 }
 
 }  // namespace sluice::kernels::avx2

@@ -4,8 +4,8 @@
 namespace sluice::kernels::avx2 {
 namespace {
 
-struct Q4K : WithMins<BlockQ4_K> {
-  static_assert(4 * 15 * 127 * 2 < 1 << 15);  // a panel adds up four pair sums
+struct Q4K : KHeader<BlockQ4_K> {
+  static constexpr size_t kCodeMax = 15;
 
   template <class Source>
   static __m256i codes(const Source& source, size_t g) {
@@ -18,10 +18,10 @@ struct Q4K : WithMins<BlockQ4_K> {
 }  // namespace
 
 void matvec_q4_k(const MatmulArgs& args) {
-  matvec<KFormat<Q4K>>(args);
+  matvec<SuperBlocks<Q4K>>(args);
 }
 void matmul_q4_k(const MatmulArgs& args) {
-  matmul<KFormat<Q4K>>(args);
+  matmul<SuperBlocks<Q4K>>(args);
 }
 
 }  // namespace sluice::kernels::avx2

@@ -4,8 +4,8 @@
 namespace sluice::kernels::avx2 {
 namespace {
 
-struct Q5K : WithMins<BlockQ5_K> {
-  static_assert(4 * 31 * 127 * 2 < 1 << 15);  // a panel adds up four pair sums
+struct Q5K : KHeader<BlockQ5_K> {
+  static constexpr size_t kCodeMax = 31;
 
   template <class Source>
   static __m256i codes(const Source& source, size_t g) {
@@ -22,10 +22,10 @@ struct Q5K : WithMins<BlockQ5_K> {
 }  // namespace
 
 void matvec_q5_k(const MatmulArgs& args) {
-  matvec<KFormat<Q5K>>(args);
+  matvec<SuperBlocks<Q5K>>(args);
 }
 void matmul_q5_k(const MatmulArgs& args) {
-  matmul<KFormat<Q5K>>(args);
+  matmul<SuperBlocks<Q5K>>(args);
 }
 
 }  // namespace sluice::kernels::avx2

@@ -10,7 +10,7 @@ struct Q6K {
   static constexpr size_t kOffsetD = offsetof(BlockQ6_K, d);
   static constexpr size_t kSubBlock = 16;
   static constexpr bool kHasMin = false;
-  static_assert(2 * 63 * 127 * 2 < 1 << 15);  // a panel adds up two pair sums
+  static constexpr size_t kCodeMax = 63;
 
   template <class Source>
   static __m256i codes(const Source& source, size_t g) {
@@ -43,10 +43,10 @@ struct Q6K {
 }  // namespace
 
 void matvec_q6_k(const MatmulArgs& args) {
-  matvec<KFormat<Q6K>>(args);
+  matvec<SuperBlocks<Q6K>>(args);
 }
 void matmul_q6_k(const MatmulArgs& args) {
-  matmul<KFormat<Q6K>>(args);
+  matmul<SuperBlocks<Q6K>>(args);
 }
 
 }  // namespace sluice::kernels::avx2

@@ -1,18 +1,19 @@
-// What the K formats share: blocks of 256 in sub-blocks with integer scales, against q8_256 rows.
+// The formats in super-blocks of 256 columns, whose sub-blocks of 16 or 32 carry integer scales.
 //
-// Products of unsigned codes and signed activations come from vpmaddubsw as int16 pair sums, then
-// vpmaddwd multiplies by the sub-block's scale and widens to int32. Nothing saturates: the largest
-// code is 63, 63 · 127 · 2 < 2^15, and the panel adds up only as many pair sums as fit (each format
-// says why). What codes are off by, or the mins, meet the activations' sums of 16 (sum16).
+// Products of unsigned codes and signed activations come from vpmaddubsw as int16 pair sums; then
+// vpmaddwd multiplies by the sub-block's scale and widens to int32. A panel adds up the pair sums
+// of a whole sub-block first: 8 columns lie in a step, so that is two or four of them, and they fit
+// (asserted below). What codes are above the true weight, and the mins, are factors of the
+// activations' sums of 16.
 //
-// A format has
+// A format is a struct with
 //   kBlockBytes, kOffsetD
+//   kSubBlock, kCodeMax    columns per scale, and the largest code
 //   kHasMin                dmin follows d, and sum_weights are mins; otherwise they belong to d
-//   kSubBlock              elements per scale: 32 or 16
-//   codes(source, g)       the 32 unsigned codes of columns 32·g …
+//   codes(source, g)       the 32 unsigned codes of the columns from 32·g on
 //   scales(block)          int16 scales in order; if there are only eight, twice
-//   scales_of(scales, g)   for the products of columns 32·g …: their sub-block's scale
-//   sum_weights(block)     16 int16, the factors of sum16
+//   scales_of(scales, g)   what the products of the columns from 32·g on are multiplied by
+//   sum_weights(block)     int16 factors of sum16
 #pragma once
 
 #include "kernels/avx2/panel.h"
@@ -49,16 +50,19 @@ inline __m256i fourfold_word_shuffle(size_t k) {
   return _mm256_setr_epi64x(pattern(k), pattern(k + 4), pattern(k), pattern(k + 4));
 }
 
-template <class F>
-struct KFormat {
+template <class Format>
+struct SuperBlocks {
   static constexpr size_t kElements = kSuperBlock;
-  static constexpr size_t kBlockBytes = F::kBlockBytes;
+  static constexpr size_t kBlockBytes = Format::kBlockBytes;
   static constexpr size_t kChunk = 8;
+  static constexpr size_t kSubBlocks = kSuperBlock / Format::kSubBlock;
+  static constexpr size_t kSteps = Format::kSubBlock / 8;  ///< of 8 columns, per sub-block
+  static_assert(kSteps * Format::kCodeMax * 127 * 2 < size_t{1} << 15);
 
-  /// [half A, B][32 bytes] of each piece.
+  /// The last two indices are half A or B and a register; see panel.h.
   struct PanelBlock {
     alignas(64) uint8_t codes[kSuperBlock / 8][2][32];
-    alignas(64) int16_t scales[kSuperBlock / F::kSubBlock][2][16];
+    alignas(64) int16_t scales[kSubBlocks][2][16];
     alignas(64) int16_t sum_weights[4][2][16];
     alignas(64) float d[kPanelRows];
     float dmin[kPanelRows];
@@ -70,16 +74,16 @@ struct KFormat {
   };
 
   static RowSums row_sums(const std::byte* block, const Activations& x) {
-    const __m256i scales = F::scales(block);
+    const __m256i scales = Format::scales(block);
     __m256i scaled = _mm256_setzero_si256();
 #pragma GCC unroll 8
     for (size_t g = 0; g < 8; ++g) {
       const __m256i products =
-          _mm256_maddubs_epi16(F::codes(OneBlock{block}, g), load32(x.q + 32 * g));
-      scaled = _mm256_add_epi32(scaled, _mm256_madd_epi16(products, F::scales_of(scales, g)));
+          _mm256_maddubs_epi16(Format::codes(OneBlock{block}, g), load32(x.q + 32 * g));
+      scaled = _mm256_add_epi32(scaled, _mm256_madd_epi16(products, Format::scales_of(scales, g)));
     }
-    const __m256i mins = _mm256_madd_epi16(F::sum_weights(block), load32(x.sum16));
-    if constexpr (F::kHasMin) return {scaled, mins};
+    const __m256i mins = _mm256_madd_epi16(Format::sum_weights(block), load32(x.sum16));
+    if constexpr (Format::kHasMin) return {scaled, mins};
     return {_mm256_add_epi32(scaled, mins), mins};
   }
 
@@ -88,7 +92,7 @@ struct KFormat {
                           __m256 acc) {
     const __m256 scale = _mm256_set1_ps(a);
     acc = _mm256_fmadd_ps(_mm256_mul_ps(d, scale), _mm256_cvtepi32_ps(scaled), acc);
-    if constexpr (F::kHasMin)
+    if constexpr (Format::kHasMin)
       acc = _mm256_fnmadd_ps(_mm256_mul_ps(dmin, scale), _mm256_cvtepi32_ps(mins), acc);
     return acc;
   }
@@ -101,9 +105,10 @@ struct KFormat {
       scaled[r] = sums.scaled;
       mins[r] = sums.mins;
     }
-    const __m256 d = half_of_each(blocks, F::kOffsetD);
-    if constexpr (!F::kHasMin) return add_block(d, d, *x.scale, sum_each(scaled), scaled[0], acc);
-    const __m256 dmin = half_of_each(blocks, F::kOffsetD + 2);
+    const __m256 d = half_of_each(blocks, Format::kOffsetD);
+    if constexpr (!Format::kHasMin)
+      return add_block(d, d, *x.scale, sum_each(scaled), scaled[0], acc);
+    const __m256 dmin = half_of_each(blocks, Format::kOffsetD + 2);
     return add_block(d, dmin, *x.scale, sum_each(scaled), sum_each(mins), acc);
   }
 
@@ -115,7 +120,7 @@ struct KFormat {
         __m256i pair[4];
 #pragma GCC unroll 4
         for (size_t j = 0; j < 4; ++j)
-          pair[j] = F::codes(TwoBlocks{blocks[j] + 16 * piece, blocks[j + 4] + 16 * piece}, g);
+          pair[j] = Format::codes(TwoBlocks{blocks[j] + 16 * piece, blocks[j + 4] + 16 * piece}, g);
         interleave(pair, panel.codes[4 * g + 2 * piece][0]);
       }
     }
@@ -134,12 +139,12 @@ struct KFormat {
     __m256i scales[kPanelRows];
     __m256i sum_weights[kPanelRows];
     for (size_t r = 0; r < kPanelRows; ++r) {
-      scales[r] = F::scales(blocks[r]);
-      sum_weights[r] = F::sum_weights(blocks[r]);
+      scales[r] = Format::scales(blocks[r]);
+      sum_weights[r] = Format::sum_weights(blocks[r]);
     }
     interleave_words(sum_weights, 0, panel.sum_weights[0][0]);
     interleave_words(sum_weights, 1, panel.sum_weights[2][0]);
-    for (size_t piece = 0; piece < kSuperBlock / F::kSubBlock / 8; ++piece) {
+    for (size_t piece = 0; piece < kSubBlocks / 8; ++piece) {
       __m256i to[4];
       interleave_words(scales, piece, to);
       for (size_t i = 0; i < 8; ++i) {
@@ -153,15 +158,15 @@ struct KFormat {
   static void unpack(const std::byte* const* blocks, PanelBlock& panel) {
     unpack_codes(blocks, panel);
     unpack_scales(blocks, panel);
-    _mm256_store_ps(panel.d, half_of_each(blocks, F::kOffsetD));
-    if constexpr (F::kHasMin) _mm256_storeu_ps(panel.dmin, half_of_each(blocks, F::kOffsetD + 2));
+    _mm256_store_ps(panel.d, half_of_each(blocks, Format::kOffsetD));
+    if constexpr (Format::kHasMin)
+      _mm256_storeu_ps(panel.dmin, half_of_each(blocks, Format::kOffsetD + 2));
   }
 
   /// sums[n][half] += Σ scale · Σ q·x
   template <size_t N>
   static void add_products(const PanelBlock& panel, const Activations* x, __m256i (*sums)[2]) {
-    constexpr size_t kSteps = F::kSubBlock / 8;
-    for (size_t s = 0; s < kSuperBlock / F::kSubBlock; ++s) {
+    for (size_t s = 0; s < kSubBlocks; ++s) {
       __m256i pairs[N][2];
 #pragma GCC unroll 4
       for (size_t i = 0; i < kSteps; ++i) {
@@ -170,21 +175,21 @@ struct KFormat {
         const __m256i b = load32(panel.codes[step][1]);
 #pragma GCC unroll 4
         for (size_t n = 0; n < N; ++n) {
-          const __m256i xq = broadcast8(x[n].q + 8 * step);
-          const __m256i pa = _mm256_maddubs_epi16(a, xq);
-          const __m256i pb = _mm256_maddubs_epi16(b, xq);
-          pairs[n][0] = i == 0 ? pa : _mm256_add_epi16(pairs[n][0], pa);
-          pairs[n][1] = i == 0 ? pb : _mm256_add_epi16(pairs[n][1], pb);
+          const __m256i eight = broadcast8(x[n].q + 8 * step);
+          const __m256i products_a = _mm256_maddubs_epi16(a, eight);
+          const __m256i products_b = _mm256_maddubs_epi16(b, eight);
+          pairs[n][0] = i == 0 ? products_a : _mm256_add_epi16(pairs[n][0], products_a);
+          pairs[n][1] = i == 0 ? products_b : _mm256_add_epi16(pairs[n][1], products_b);
           keep(pairs[n][0]);
           keep(pairs[n][1]);
         }
       }
-      const __m256i sa = load32(panel.scales[s][0]);
-      const __m256i sb = load32(panel.scales[s][1]);
+      const __m256i scale_a = load32(panel.scales[s][0]);
+      const __m256i scale_b = load32(panel.scales[s][1]);
 #pragma GCC unroll 4
       for (size_t n = 0; n < N; ++n) {
-        sums[n][0] = _mm256_add_epi32(sums[n][0], _mm256_madd_epi16(pairs[n][0], sa));
-        sums[n][1] = _mm256_add_epi32(sums[n][1], _mm256_madd_epi16(pairs[n][1], sb));
+        sums[n][0] = _mm256_add_epi32(sums[n][0], _mm256_madd_epi16(pairs[n][0], scale_a));
+        sums[n][1] = _mm256_add_epi32(sums[n][1], _mm256_madd_epi16(pairs[n][1], scale_b));
       }
     }
   }
@@ -198,9 +203,9 @@ struct KFormat {
       const __m256i b = load32(panel.sum_weights[i][1]);
 #pragma GCC unroll 4
       for (size_t n = 0; n < N; ++n) {
-        const __m256i quad = broadcast8(x[n].sum16 + 4 * i);
-        sums[n][0] = _mm256_add_epi32(sums[n][0], _mm256_madd_epi16(a, quad));
-        sums[n][1] = _mm256_add_epi32(sums[n][1], _mm256_madd_epi16(b, quad));
+        const __m256i four = broadcast8(x[n].sum16 + 4 * i);
+        sums[n][0] = _mm256_add_epi32(sums[n][0], _mm256_madd_epi16(a, four));
+        sums[n][1] = _mm256_add_epi32(sums[n][1], _mm256_madd_epi16(b, four));
       }
     }
   }
@@ -213,9 +218,9 @@ struct KFormat {
     for (size_t n = 0; n < N; ++n)
       sums[n][0] = sums[n][1] = mins[n][0] = mins[n][1] = _mm256_setzero_si256();
     add_products<N>(panel, x, sums);
-    add_sums<N>(panel, x, F::kHasMin ? mins : sums);
+    add_sums<N>(panel, x, Format::kHasMin ? mins : sums);
     const __m256 d = _mm256_load_ps(panel.d);
-    const __m256 dmin = F::kHasMin ? _mm256_loadu_ps(panel.dmin) : d;
+    const __m256 dmin = Format::kHasMin ? _mm256_loadu_ps(panel.dmin) : d;
 #pragma GCC unroll 4
     for (size_t n = 0; n < N; ++n)
       acc[n] = add_block(d, dmin, *x[n].scale, add_pairs(sums[n][0], sums[n][1]),
