@@ -5,9 +5,10 @@
 
 DIR holds llama.cpp's llama-completion and llama-bench, or an executable `run` that starts them
 (`DIR/run llama-bench ...`). With --ram both run in a memory control group of that many MiB (root,
-cgroup v1 or v2), page cache included and dropped before each run, as on a machine with less memory:
-then decode is compared on the same prompt, llama.cpp reading by mmap. Without it both hold the model
-in memory: then prefill and decode are compared with the better of llama.cpp's repack on and off.
+cgroup v1 or v2), page cache included and dropped before each run, as on a machine with less
+memory: then decode is compared on the same prompt, llama.cpp reading by mmap. Without it both hold
+the model in memory: then prefill and decode are compared with the better of llama.cpp's repack on
+and off.
 
 Race on a quiet machine: with other work running, the peer's spinning threads collapse and the ratio
 says nothing. The load average is printed with the result.
@@ -34,7 +35,8 @@ class MemoryGroup:
         self.path = (root / "memory" if first else root) / f"sluice-race-{os.getpid()}"
         self.path.mkdir()
         if not first:
-            subprocess.run(["sh", "-c", f"echo +memory > {root}/cgroup.subtree_control"], check=False)
+            subprocess.run(["sh", "-c", f"echo +memory > {root}/cgroup.subtree_control"],
+                           check=False)
         limit = "memory.limit_in_bytes" if first else "memory.max"
         (self.path / limit).write_text(str(mib << 20))
         swap = self.path / "memory.swap.max"
@@ -110,8 +112,9 @@ def race_streaming(options):
         theirs.append(peer_streaming(options))
         mine = ours[-1]
         print(f"round {number + 1}: sluice {mine['decode_tok_s']:.2f} tokens/s (hit rate "
-              f"{100 * mine['moe']['hit_rate']:.1f} %, {mine['moe']['bytes_per_token'] / 2**20:.1f} "
-              f"MiB/token, {100 * mine['roofline']['reached']:.0f} % of the roofline, peak RSS "
+              f"{100 * mine['moe']['hit_rate']:.1f} %, "
+              f"{mine['moe']['bytes_per_token'] / 2**20:.1f} MiB/token, "
+              f"{100 * mine['roofline']['reached']:.0f} % of the roofline, peak RSS "
               f"{mine['memory']['rss_peak'] >> 20} MiB, group peak {mine['group_peak_mib']} MiB)   "
               f"llama.cpp {theirs[-1]:.3f}", flush=True)
     rate = statistics.median(report["decode_tok_s"] for report in ours)

@@ -7,7 +7,9 @@
 namespace sluice {
 namespace {
 
-size_t element_bytes(KvType type) { return type == KvType::f16 ? 2 : 4; }
+size_t element_bytes(KvType type) {
+  return type == KvType::f16 ? 2 : 4;
+}
 
 size_t kv_head_total(const ModelConfig& config) {
   size_t total = 0;

@@ -51,7 +51,8 @@ class KvCache {
   size_t value_stride_;
   uint64_t key_bytes_;   ///< of one head
   uint64_t head_bytes_;  ///< keys and values of one head
-  std::vector<size_t> first_head_;  ///< [layer], counting heads over all layers; one more at the end
+  std::vector<size_t>
+      first_head_;  ///< [layer], counting heads over all layers; one more at the end
 };
 
 }  // namespace sluice

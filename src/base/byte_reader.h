@@ -12,8 +12,9 @@
 
 namespace sluice {
 
-static_assert(std::endian::native == std::endian::little, "GGUF files and our packed structs are "
-                                                          "little-endian");
+static_assert(std::endian::native == std::endian::little,
+              "GGUF files and our packed structs are "
+              "little-endian");
 
 class ByteReader {
  public:

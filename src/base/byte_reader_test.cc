@@ -8,7 +8,7 @@ namespace sluice {
 namespace {
 
 TEST(ByteReader, ReadsLittleEndianInOrder) {
-  const std::array<std::byte, 6> bytes{std::byte{1}, std::byte{0}, std::byte{0},
+  const std::array<std::byte, 6> bytes{std::byte{1}, std::byte{0},   std::byte{0},
                                        std::byte{0}, std::byte{'h'}, std::byte{'i'}};
   ByteReader reader(bytes);
   EXPECT_EQ(reader.read<uint32_t>(), 1u);

@@ -12,10 +12,10 @@ namespace sluice {
 }  // namespace sluice
 
 /// Always on. The expression must have no side effect.
-#define CHECK(condition)                                        \
-  do {                                                          \
-    if (!(condition)) [[unlikely]]                              \
-      ::sluice::check_failed(#condition, __FILE__, __LINE__);   \
+#define CHECK(condition)                                      \
+  do {                                                        \
+    if (!(condition)) [[unlikely]]                            \
+      ::sluice::check_failed(#condition, __FILE__, __LINE__); \
   } while (false)
 
 /// For hot loops: checked in debug builds only.

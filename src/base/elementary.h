@@ -15,7 +15,7 @@ namespace sluice {
 /// Constants of exp: e^x = 2^n · e^r with n = round(x / ln 2), r = x − n·ln 2 in two steps
 /// (Cody and Waite), e^r by its Taylor polynomial of degree 6 for |r| ≤ ln(2)/2 (error < 2 ulp).
 struct ExpConstants {
-  static constexpr float kLow = -87.33f;  ///< below it the result is 0 (no subnormals)
+  static constexpr float kLow = -87.33f;     ///< below it the result is 0 (no subnormals)
   static constexpr float kHigh = 88.37626f;  ///< above it the result is +infinity
   static constexpr float kLog2E = 1.44269504f;
   static constexpr float kRound = 12582912.0f;  ///< 1.5 · 2^23: adding it rounds to an integer
@@ -46,9 +46,13 @@ inline float exp_f32(float x) {
 }
 
 /// 1 / (1 + e^−x)
-inline float sigmoid_f32(float x) { return 1.0f / (1.0f + exp_f32(-x)); }
+inline float sigmoid_f32(float x) {
+  return 1.0f / (1.0f + exp_f32(-x));
+}
 
 /// x · sigmoid(x), computed as x / (1 + e^−x)
-inline float silu_f32(float x) { return x / (1.0f + exp_f32(-x)); }
+inline float silu_f32(float x) {
+  return x / (1.0f + exp_f32(-x));
+}
 
 }  // namespace sluice

@@ -16,9 +16,8 @@ class FunctionRef<Returned(Args...)> {
  public:
   /// REQUIRES: the callable outlives every call.
   template <typename F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
-             std::is_invocable_r_v<Returned, F&, Args...>)
-  FunctionRef(F&& callable)
+  requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
+           std::is_invocable_r_v<Returned, F&, Args...>) FunctionRef(F&& callable)
       : context_(const_cast<void*>(static_cast<const void*>(std::addressof(callable)))),
         call_([](void* context, Args... args) -> Returned {
           return (*static_cast<std::remove_reference_t<F>*>(context))(std::forward<Args>(args)...);

@@ -31,7 +31,7 @@ constexpr uint16_t f32_to_f16(float value) {
   if (magnitude > 0x7f800000u)  // NaN stays NaN, quiet
     return static_cast<uint16_t>(sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu));
   if (magnitude >= 0x477ff000u) return sign | 0x7c00u;  // rounds to 65536 or more: infinity
-  if (magnitude < 0x38800000u) {  // below 2^-14: subnormal, or zero
+  if (magnitude < 0x38800000u) {                        // below 2^-14: subnormal, or zero
     // Adding 0.5 lets the float unit round to a multiple of 2^-24, ties to even.
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
     return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000u));

@@ -11,10 +11,20 @@ uint64_t unit_factor(std::string_view unit) {
   if (unit.empty() || unit == "B") return 1;
   uint64_t factor = 0;
   switch (unit.front()) {
-    case 'k': case 'K': factor = kKiB; break;
-    case 'm': case 'M': factor = kMiB; break;
-    case 'g': case 'G': factor = kGiB; break;
-    default: return 0;
+    case 'k':
+    case 'K':
+      factor = kKiB;
+      break;
+    case 'm':
+    case 'M':
+      factor = kMiB;
+      break;
+    case 'g':
+    case 'G':
+      factor = kGiB;
+      break;
+    default:
+      return 0;
   }
   unit.remove_prefix(1);
   return unit.empty() || unit == "B" || unit == "iB" ? factor : 0;

@@ -19,14 +19,10 @@ struct ExpertStats {
 
   /// What happened between an earlier reading and this one.
   ExpertStats since(const ExpertStats& before) const {
-    return {lookup_count - before.lookup_count,
-            hit_count - before.hit_count,
-            join_count - before.join_count,
-            miss_count - before.miss_count,
-            eviction_count - before.eviction_count,
-            demand_read_count - before.demand_read_count,
-            demand_bytes - before.demand_bytes,
-            stall_ns - before.stall_ns};
+    return {lookup_count - before.lookup_count,     hit_count - before.hit_count,
+            join_count - before.join_count,         miss_count - before.miss_count,
+            eviction_count - before.eviction_count, demand_read_count - before.demand_read_count,
+            demand_bytes - before.demand_bytes,     stall_ns - before.stall_ns};
   }
 };
 

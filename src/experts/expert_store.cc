@@ -15,7 +15,9 @@ std::vector<uint32_t> expert_counts(std::span<const ExpertLayout> layouts) {
 }
 
 /// A read's tag names the slot and the part it fills.
-constexpr uint64_t tag_of(SlotIndex slot, size_t part) { return uint64_t{slot} << 8 | part; }
+constexpr uint64_t tag_of(SlotIndex slot, size_t part) {
+  return uint64_t{slot} << 8 | part;
+}
 
 }  // namespace
 
@@ -30,7 +32,9 @@ ExpertStore::ExpertStore(SlotPool& pool, std::span<const ExpertLayout> layouts,
   failed_.reserve(pool.slot_total());
 }
 
-ExpertStore::~ExpertStore() { queue_.drain(); }
+ExpertStore::~ExpertStore() {
+  queue_.drain();
+}
 
 bool ExpertStore::is_resident(ExpertId id) const {
   const SlotIndex slot = cache_.find(id);

@@ -104,8 +104,8 @@ class ExpertStore {
   std::span<const ExpertLayout> layouts_;
   io::ReadQueue& queue_;
   ExpertCache cache_;
-  std::vector<uint32_t> layer_of_;     ///< [slot]
-  std::vector<SlotIndex> failed_;      ///< slots to discard when their reads have ended
+  std::vector<uint32_t> layer_of_;  ///< [slot]
+  std::vector<SlotIndex> failed_;   ///< slots to discard when their reads have ended
   std::optional<Error> error_;
   ExpertStats stats_;
 };

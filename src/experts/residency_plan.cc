@@ -38,8 +38,7 @@ uint64_t common_slot_count(const ResidencyInput& input) {
 
 ResidencyPlan plan_residency(const ResidencyInput& input) {
   ResidencyPlan plan;
-  const uint64_t slots =
-      input.slots_per_layer ? *input.slots_per_layer : common_slot_count(input);
+  const uint64_t slots = input.slots_per_layer ? *input.slots_per_layer : common_slot_count(input);
   for (const auto& layer : input.layers) {
     plan.slot_counts.push_back(slots_for(layer, slots, input.used_count));
     plan.cache_bytes += plan.slot_counts.back() * layer.slot_bytes;
@@ -52,11 +51,10 @@ ResidencyPlan plan_residency(const ResidencyInput& input) {
                       "token must fit at once",
                       input.used_count, *input.slots_per_layer, input.used_count));
   } else if (floor_bytes > input.cache_bytes_max) {
-    plan.notes.push_back(
-        fmt::format("memory for the expert cache is short: {} are left, {} are used because the "
-                    "{} experts of a token must fit at once; expect every expert to be read",
-                    format_bytes(input.cache_bytes_max), format_bytes(floor_bytes),
-                    input.used_count));
+    plan.notes.push_back(fmt::format(
+        "memory for the expert cache is short: {} are left, {} are used because the "
+        "{} experts of a token must fit at once; expect every expert to be read",
+        format_bytes(input.cache_bytes_max), format_bytes(floor_bytes), input.used_count));
   } else {
     for (size_t i = 0; i < input.layers.size(); ++i) {
       const auto& layer = input.layers[i];

@@ -6,12 +6,12 @@
 //   reading and resident slots may be leased: a count of holders who rely on the slot staying where
 //   it is. A slot under lease is never evicted and its memory never overwritten.
 //
-//   transition   who may make it                      ordering
-//   begin_read   the thread that acquires experts     relaxed: the read's submission publishes it
-//   part ready   whoever completes reads              release: the bytes are seen by who sees the bit
-//   fail         whoever completes reads              release
-//   lease ±      the thread that acquires experts     relaxed up, release down
-//   evict        the thread that acquires experts     acquire: after the last lease's release
+//   transition   who may make it                    ordering
+//   begin_read   the thread that acquires experts   relaxed: the read's submission publishes it
+//   part ready   whoever completes reads            release: who sees the bit sees the bytes
+//   fail         whoever completes reads            release
+//   lease ±      the thread that acquires experts   relaxed up, release down
+//   evict        the thread that acquires experts   acquire: after the last lease's release
 //
 // The word packs phase (2 bits), ready parts (6 bits) and lease count (24 bits). ready() is a plain
 // load: no lock on the computing side.

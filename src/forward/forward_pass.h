@@ -56,8 +56,8 @@ class ForwardPass {
   const ForwardLimits& limits() const { return limits_; }
 
  private:
-  ForwardPass(const ModelConfig& config, const WeightMap& map, Backend& backend,
-              ExpertStore& store, const ForwardLimits& limits, Ledger& ledger);
+  ForwardPass(const ModelConfig& config, const WeightMap& map, Backend& backend, ExpertStore& store,
+              const ForwardLimits& limits, Ledger& ledger);
   void give_logits(size_t token_count, LogitsWanted wanted, const LogitsSink& sink);
 
   const ModelConfig& config_;

@@ -1,7 +1,7 @@
-// Tokens by expert: turns a routing (for each token its experts) around into groups (for each expert
-// its tokens), so that an expert's weights are read and unpacked once for all of them. Also numbers
-// the (token, expert) pairs so that those of one group are adjacent: that is where outputs go.
-// Allocates at construction only. One thread at a time.
+// Tokens by expert: turns a routing (for each token its experts) around into groups (for each
+// expert its tokens), so that an expert's weights are read and unpacked once for all of them. Also
+// numbers the (token, expert) pairs so that those of one group are adjacent: that is where outputs
+// go. Allocates at construction only. One thread at a time.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,10 @@
 // The routed experts of one layer for one batch: acquire, compute what is here, wait for the rest.
 //
 // Decode and prefill are the same loop. Experts that are resident are leased first and computed
-// while the missing ones are read; an expert's gate and up are computed as soon as they have landed,
-// its down when that has. When a layer needs more experts than it has slots they go in waves: a
-// finished expert's lease is dropped, the next missing one takes its slot, and its read overlaps the
-// computing of those that are here. Each expert is read at most once per batch.
+// while the missing ones are read; an expert's gate and up are computed as soon as they have
+// landed, its down when that has. When a layer needs more experts than it has slots they go in
+// waves: a finished expert's lease is dropped, the next missing one takes its slot, and its read
+// overlaps the computing of those that are here. Each expert is read at most once per batch.
 //
 // The order in which experts are computed never shows: each writes its own rows, and the sum is
 // taken in routing order afterwards. One thread at a time.

@@ -15,15 +15,15 @@ struct DeviceProfile {
 };
 
 struct ProbeOptions {
-  uint64_t read_bytes = 1u << 20;   ///< of one read, rounded up to the alignment
-  uint64_t bytes_max = 64u << 20;   ///< read in all
-  double seconds_max = 0.1;         ///< stop starting reads after this
+  uint64_t read_bytes = 1u << 20;  ///< of one read, rounded up to the alignment
+  uint64_t bytes_max = 64u << 20;  ///< read in all
+  double seconds_max = 0.1;        ///< stop starting reads after this
   size_t depth = 16;
 };
 
 /// Reads windows spread over the file. REQUIRES: nothing is in flight in the reader; on return
-/// nothing is. A file too small for a handful of reads gives zeros. The buffers (depth · read_bytes)
-/// are released before it returns.
+/// nothing is. A file too small for a handful of reads gives zeros. The buffers (depth ·
+/// read_bytes) are released before it returns.
 DeviceProfile probe_device(os::AsyncReader& reader, uint32_t file, const os::File& facts,
                            const ProbeOptions& options);
 

@@ -27,8 +27,7 @@ ReadQueue::~ReadQueue() {
   for (auto& queue : waiting_) queue.clear();
   while (free_pieces_.size() < pieces_.size()) {
     const size_t count = reader_.poll(done_, true);
-    for (size_t i = 0; i < count; ++i)
-      free_pieces_.push_back(static_cast<uint32_t>(done_[i].tag));
+    for (size_t i = 0; i < count; ++i) free_pieces_.push_back(static_cast<uint32_t>(done_[i].tag));
   }
 }
 
@@ -110,8 +109,7 @@ os::ReadOp ReadQueue::make_op(const Live& live, const Piece& piece, uint32_t pie
 
 size_t ReadQueue::deliver(bool block) {
   const size_t count = reader_.poll(done_, block);
-  for (size_t i = 0; i < count; ++i)
-    on_piece(static_cast<uint32_t>(done_[i].tag), done_[i].result);
+  for (size_t i = 0; i < count; ++i) on_piece(static_cast<uint32_t>(done_[i].tag), done_[i].result);
   if (!ops_.empty()) {
     reader_.submit(ops_);
     ops_.clear();
@@ -141,16 +139,18 @@ bool ReadQueue::continue_piece(Live& live, Piece& piece, uint32_t piece_index, i
   if (result == -EINTR || result == -EAGAIN) {
     ++stats_.retried_count;
   } else if (result < 0) {
-    fail(live, make_error(ErrorKind::io, "{}: reading {} bytes at {}: {}", path,
-                          piece.end - piece.begin, offset,
-                          std::generic_category().message(static_cast<int>(-result))));
+    fail(live,
+         make_error(ErrorKind::io, "{}: reading {} bytes at {}: {}", path, piece.end - piece.begin,
+                    offset, std::generic_category().message(static_cast<int>(-result))));
     return false;
   } else {
     const uint64_t end = piece.begin + static_cast<uint64_t>(result);
     if (end >= needed_end) return false;  // complete, whatever is missing behind
     if (result == 0) {
-      fail(live, make_error(ErrorKind::io, "{}: the file ends at {}, inside a weight; it was cut "
-                                           "short while in use", path, offset));
+      fail(live, make_error(ErrorKind::io,
+                            "{}: the file ends at {}, inside a weight; it was cut "
+                            "short while in use",
+                            path, offset));
       return false;
     }
     ++stats_.resumed_count;

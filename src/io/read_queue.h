@@ -9,7 +9,8 @@
 // missing padding behind them is not. A request completes exactly once.
 //
 // The queue has no thread of its own. Whoever computes calls pump() between two steps, which costs
-// no system call when there is nothing to do, and wait() when it cannot go on. One thread at a time.
+// no system call when there is nothing to do, and wait() when it cannot go on. One thread at a
+// time.
 #pragma once
 
 #include <array>
@@ -35,7 +36,8 @@ struct ReadQueueOptions {
   size_t request_count_max = 4096;  ///< requests handed in and not ended
   uint32_t load_chunk_bytes = 1u << 20;
   uint32_t demand_read_bytes_max = 1u << 30;  ///< the kernel's own limit is just below 2 GiB
-  int stuck_read_count_max = 64;  ///< consecutive reads of a piece without progress before giving up
+  int stuck_read_count_max =
+      64;  ///< consecutive reads of a piece without progress before giving up
 };
 
 class ReadQueue {

@@ -15,36 +15,42 @@ constexpr uint64_t kLayerCountMax = 4096;
 
 /// Keys (after "<architecture>.") that change the arithmetic in ways not implemented for the
 /// families of the table. A value that switches the feature off is harmless.
-constexpr std::array<std::string_view, 12> kUnimplementedKeys{
-    "attention.sliding_window",  "attention.clamp_kqv",   "attention.max_alibi_bias",
-    "attention.scale",           "attn_logit_softcapping", "final_logit_softcapping",
-    "logit_scale",               "residual_scale",        "embedding_scale",
-    "expert_shared_count",       "expert_group_count",    "leading_dense_block_count"};
+constexpr std::array<std::string_view, 12> kUnimplementedKeys{"attention.sliding_window",
+                                                              "attention.clamp_kqv",
+                                                              "attention.max_alibi_bias",
+                                                              "attention.scale",
+                                                              "attn_logit_softcapping",
+                                                              "final_logit_softcapping",
+                                                              "logit_scale",
+                                                              "residual_scale",
+                                                              "embedding_scale",
+                                                              "expert_shared_count",
+                                                              "expert_group_count",
+                                                              "leading_dense_block_count"};
 
 /// Keys that are read below, or describe the file without changing the arithmetic.
-constexpr std::array<std::string_view, 22> kKnownKeys{
-    "block_count",
-    "context_length",
-    "embedding_length",
-    "feed_forward_length",
-    "vocab_size",
-    "expert_count",
-    "expert_used_count",
-    "expert_feed_forward_length",
-    "expert_gating_func",
-    "expert_weights_norm",
-    "expert_weights_scale",
-    "attention.head_count",
-    "attention.head_count_kv",
-    "attention.key_length",
-    "attention.value_length",
-    "attention.layer_norm_rms_epsilon",
-    "rope.dimension_count",
-    "rope.freq_base",
-    "rope.scaling.type",
-    "rope.scaling.factor",
-    "rope.scaling.original_context_length",
-    "nextn_predict_layers"};
+constexpr std::array<std::string_view, 22> kKnownKeys{"block_count",
+                                                      "context_length",
+                                                      "embedding_length",
+                                                      "feed_forward_length",
+                                                      "vocab_size",
+                                                      "expert_count",
+                                                      "expert_used_count",
+                                                      "expert_feed_forward_length",
+                                                      "expert_gating_func",
+                                                      "expert_weights_norm",
+                                                      "expert_weights_scale",
+                                                      "attention.head_count",
+                                                      "attention.head_count_kv",
+                                                      "attention.key_length",
+                                                      "attention.value_length",
+                                                      "attention.layer_norm_rms_epsilon",
+                                                      "rope.dimension_count",
+                                                      "rope.freq_base",
+                                                      "rope.scaling.type",
+                                                      "rope.scaling.factor",
+                                                      "rope.scaling.original_context_length",
+                                                      "nextn_predict_layers"};
 
 /// Reads the keys of one architecture, remembering the first failure so that the code below can
 /// read one key after the other and ask once.
@@ -140,8 +146,10 @@ Status check_keys(const gguf::GgufFile& file, std::string_view architecture, con
     const std::string_view rest = std::string_view(key).substr(prefix.size());
     if (std::ranges::find(kUnimplementedKeys, rest) != kUnimplementedKeys.end()) {
       if (!is_off(value))
-        return make_error(ErrorKind::unsupported, "key '{}' asks for something that this version "
-                                                  "does not implement for {}", key, architecture);
+        return make_error(ErrorKind::unsupported,
+                          "key '{}' asks for something that this version "
+                          "does not implement for {}",
+                          key, architecture);
     } else if (std::ranges::find(kKnownKeys, rest) == kKnownKeys.end()) {
       log.info("note: key '{}' is unknown and ignored", key);
     }
@@ -193,8 +201,8 @@ void read_attention(KeyReader& keys, ModelConfig& config) {
                          keys.full("rope.dimension_count"), config.rotated_dim, config.head_dim));
   config.rope_base = keys.optional_float("rope.freq_base", 10000.0);
   if (!(config.rope_base > 0))
-    keys.fail(make_error(ErrorKind::corrupt, "key '{}' is not positive",
-                         keys.full("rope.freq_base")));
+    keys.fail(
+        make_error(ErrorKind::corrupt, "key '{}' is not positive", keys.full("rope.freq_base")));
 }
 
 }  // namespace

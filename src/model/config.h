@@ -32,9 +32,9 @@ struct ModelConfig {
   uint32_t rotated_dim = 0;  ///< how many of them RoPE rotates; even
   double rope_base = 10000.0;
 
-  uint32_t expert_count = 0;       ///< per MoE layer
-  uint32_t expert_used_count = 0;  ///< k
-  uint32_t expert_hidden_size = 0; ///< rows of gate and up
+  uint32_t expert_count = 0;        ///< per MoE layer
+  uint32_t expert_used_count = 0;   ///< k
+  uint32_t expert_hidden_size = 0;  ///< rows of gate and up
   GatingRule gating;
 
   std::vector<LayerConfig> layers;

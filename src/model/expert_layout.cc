@@ -26,9 +26,15 @@ ExpertView ExpertLayout::view(std::span<const std::byte* const> part_data) const
     Matrix matrix = parts_[i].shape;
     matrix.data = part_data[i];
     switch (parts_[i].kind) {
-      case ExpertPartKind::gate: view.gate = matrix; break;
-      case ExpertPartKind::up: view.up = matrix; break;
-      case ExpertPartKind::down: view.down = matrix; break;
+      case ExpertPartKind::gate:
+        view.gate = matrix;
+        break;
+      case ExpertPartKind::up:
+        view.up = matrix;
+        break;
+      case ExpertPartKind::down:
+        view.down = matrix;
+        break;
       case ExpertPartKind::gate_up:
         view.gate = matrix.rows_from(0, matrix.rows / 2);
         view.up = matrix.rows_from(matrix.rows / 2, matrix.rows / 2);

@@ -1,4 +1,5 @@
-// Where the routed experts of a layer lie, in their file and in a slot, and how they look in memory.
+// Where the routed experts of a layer lie, in their file and in a slot, and how they look in
+// memory.
 //
 // An unmodified GGUF file stores the gate matrices of all experts of a layer in one tensor, the up
 // matrices in another, the down matrices in a third; some files merge gate and up. One expert is

@@ -49,8 +49,8 @@ class Planner {
                       dtype_info(matrix.dtype).name));
   }
 
-  ExpertPart expert_part(const std::string& name, ExpertPartKind kind, uint64_t rows,
-                         uint64_t cols, uint64_t experts) {
+  ExpertPart expert_part(const std::string& name, ExpertPartKind kind, uint64_t rows, uint64_t cols,
+                         uint64_t experts) {
     const gguf::Tensor* tensor = find(name);
     if (tensor == nullptr) return {};
     const std::vector<uint64_t> expected{cols, rows, experts};
@@ -111,8 +111,8 @@ ExpertLayout plan_experts(Planner& plan, const std::string& prefix, uint64_t exp
   } else {
     parts.push_back(plan.expert_part(prefix + "ffn_gate_exps.weight", ExpertPartKind::gate, wide,
                                      hidden, experts));
-    parts.push_back(plan.expert_part(prefix + "ffn_up_exps.weight", ExpertPartKind::up, wide,
-                                     hidden, experts));
+    parts.push_back(
+        plan.expert_part(prefix + "ffn_up_exps.weight", ExpertPartKind::up, wide, hidden, experts));
   }
   parts.push_back(plan.expert_part(prefix + "ffn_down_exps.weight", ExpertPartKind::down, hidden,
                                    wide, experts));

@@ -57,7 +57,8 @@ struct WeightMap {
 };
 
 /// Finds and checks every tensor. Errors name the tensor, what it is and what was expected.
-/// Sets config.vocabulary_size. Tensors that no part of the forward pass uses are left on the drive.
+/// Sets config.vocabulary_size. Tensors that no part of the forward pass uses are left on the
+/// drive.
 Result<std::unique_ptr<WeightMap>> plan_weights(const gguf::GgufFile& file, ModelConfig& config);
 
 }  // namespace sluice

@@ -10,15 +10,15 @@ constexpr ActivationFormat kFormats[] = {ActivationFormat::f32, ActivationFormat
 
 }  // namespace
 
-void write_activations(const kernels::KernelTable& kernels, ActivationFormat format,
-                       const float* x, size_t first, size_t count, size_t cols, std::byte* row) {
+void write_activations(const kernels::KernelTable& kernels, ActivationFormat format, const float* x,
+                       size_t first, size_t count, size_t cols, std::byte* row) {
   if (format == ActivationFormat::f32) {
     std::memcpy(row + first * sizeof(float), x, count * sizeof(float));
     return;
   }
   const QuantizedRow target = quantized_row(format, cols, row).from(format, first);
-  const auto quantize = format == ActivationFormat::q8_256 ? kernels.quantize_q8_256
-                                                           : kernels.quantize_q8_32;
+  const auto quantize =
+      format == ActivationFormat::q8_256 ? kernels.quantize_q8_256 : kernels.quantize_q8_32;
   quantize(x, count, target);
 }
 
@@ -41,7 +41,8 @@ void ActivationSet::place(std::byte* memory, size_t rows, size_t cols) {
 void ActivationSet::write(const kernels::KernelTable& kernels, size_t index, const float* x,
                           size_t cols) const {
   for (const ActivationFormat format : kFormats)
-    if (wants(format)) write_activations(kernels, format, x, 0, cols, cols, rows(format).row(index));
+    if (wants(format))
+      write_activations(kernels, format, x, 0, cols, cols, rows(format).row(index));
 }
 
 }  // namespace sluice

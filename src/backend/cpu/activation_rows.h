@@ -11,8 +11,8 @@ namespace sluice {
 
 /// Writes columns [first, first + count) of an activation row of `cols` columns from floats.
 /// REQUIRES: first and count are whole blocks of the format.
-void write_activations(const kernels::KernelTable& kernels, ActivationFormat format,
-                       const float* x, size_t first, size_t count, size_t cols, std::byte* row);
+void write_activations(const kernels::KernelTable& kernels, ActivationFormat format, const float* x,
+                       size_t first, size_t count, size_t cols, std::byte* row);
 
 /// The rows of one kind of input, per format; formats that nobody asked for are empty.
 class ActivationSet {

@@ -11,19 +11,19 @@ namespace {
 
 size_t heads_max(const ModelConfig& config) {
   size_t most = 0;
-  for (const LayerConfig& layer : config.layers)
-    most = std::max<size_t>(most, layer.head_count);
+  for (const LayerConfig& layer : config.layers) most = std::max<size_t>(most, layer.head_count);
   return most;
 }
 
 size_t kv_heads_max(const ModelConfig& config) {
   size_t most = 0;
-  for (const LayerConfig& layer : config.layers)
-    most = std::max<size_t>(most, layer.kv_head_count);
+  for (const LayerConfig& layer : config.layers) most = std::max<size_t>(most, layer.kv_head_count);
   return most;
 }
 
-ActivationFormat format_of(const Matrix& matrix) { return dtype_info(matrix.dtype).activation; }
+ActivationFormat format_of(const Matrix& matrix) {
+  return dtype_info(matrix.dtype).activation;
+}
 
 /// Hands out 64-byte aligned pieces of a block of memory, or only counts them.
 class Carver {
@@ -46,14 +46,9 @@ class Carver {
 }  // namespace
 
 CpuBackend::CpuBackend(const ModelConfig& config, const WeightMap& map,
-                       const kernels::KernelTable& kernels, ComputePool& pool,
-                       const Limits& limits, Ledger& ledger)
-    : config_(config),
-      map_(map),
-      kernels_(kernels),
-      pool_(pool),
-      limits_(limits),
-      ledger_(ledger) {
+                       const kernels::KernelTable& kernels, ComputePool& pool, const Limits& limits,
+                       Ledger& ledger)
+    : config_(config), map_(map), kernels_(kernels), pool_(pool), limits_(limits), ledger_(ledger) {
   for (uint32_t i = 0; i < config.rotated_dim; i += 2)
     rope_frequencies_.push_back(std::pow(config.rope_base, -double(i) / config.rotated_dim));
   thread_floats_ = std::max<size_t>(2 * kExpertTileTokens * kExpertTileRows, config.hidden_size);
@@ -64,8 +59,7 @@ CpuBackend::CpuBackend(const ModelConfig& config, const WeightMap& map,
     scratch_.input.want(format_of(layer.router));
     scratch_.attended_input.want(format_of(layer.attention_output));
   }
-  scratch_.input.want(
-      format_of(map.output_is_embedding ? map.dense.embedding : map.dense.output));
+  scratch_.input.want(format_of(map.output_is_embedding ? map.dense.embedding : map.dense.output));
 }
 
 uint64_t CpuBackend::lay_out(std::byte* memory) {
@@ -95,8 +89,7 @@ Result<std::unique_ptr<CpuBackend>> CpuBackend::make(const ModelConfig& config,
                                                      const kernels::KernelTable& kernels,
                                                      ComputePool& pool, const Limits& limits,
                                                      Ledger& ledger) {
-  std::unique_ptr<CpuBackend> backend(
-      new CpuBackend(config, map, kernels, pool, limits, ledger));
+  std::unique_ptr<CpuBackend> backend(new CpuBackend(config, map, kernels, pool, limits, ledger));
   auto arena = os::Arena::allocate(backend->lay_out(nullptr), "the scratch memory of a ubatch");
   if (!arena) return arena.error();
   backend->arena_ = std::move(*arena);

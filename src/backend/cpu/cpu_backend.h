@@ -18,8 +18,8 @@ namespace sluice {
 class CpuBackend final : public Backend {
  public:
   struct Limits {
-    size_t ubatch_token_max;    ///< sizes the scratch memory
-    size_t context_token_max;   ///< sizes the table of rotation angles
+    size_t ubatch_token_max;   ///< sizes the scratch memory
+    size_t context_token_max;  ///< sizes the table of rotation angles
   };
   /// The model, the table and the pool must outlive the backend. Its memory is entered in the
   /// ledger.
@@ -44,16 +44,16 @@ class CpuBackend final : public Backend {
  private:
   /// Pieces of the scratch arena. U = ubatch tokens.
   struct Scratch {
-    float* projected;       ///< [U][hidden_size], normalised rows, then what a block adds
-    float* query;           ///< [U][head][head_dim]
-    float* key;             ///< [U][kv_head][head_dim]
-    float* value;           ///< [U][kv_head][head_dim]
-    float* attended;        ///< [U][head][head_dim]
-    float* router_logits;   ///< [U][expert]
-    float* rope_cos;        ///< [context position][rotated_dim / 2]
-    float* rope_sin;        ///< [context position][rotated_dim / 2]
-    float* per_thread;      ///< [thread][thread_floats_]
-    ActivationSet input;    ///< [U][hidden_size], for the projections and the head
+    float* projected;              ///< [U][hidden_size], normalised rows, then what a block adds
+    float* query;                  ///< [U][head][head_dim]
+    float* key;                    ///< [U][kv_head][head_dim]
+    float* value;                  ///< [U][kv_head][head_dim]
+    float* attended;               ///< [U][head][head_dim]
+    float* router_logits;          ///< [U][expert]
+    float* rope_cos;               ///< [context position][rotated_dim / 2]
+    float* rope_sin;               ///< [context position][rotated_dim / 2]
+    float* per_thread;             ///< [thread][thread_floats_]
+    ActivationSet input;           ///< [U][hidden_size], for the projections and the head
     ActivationSet attended_input;  ///< [U][heads · head_dim], for the output projection
   };
 

@@ -8,7 +8,9 @@
 namespace sluice {
 namespace {
 
-size_t ceil_div(size_t a, size_t b) { return (a + b - 1) / b; }
+size_t ceil_div(size_t a, size_t b) {
+  return (a + b - 1) / b;
+}
 
 /// Calls f(work, first_token, token_count, first_row, row_count, thread) for every tile.
 template <typename RowsOf, typename F>
