@@ -55,6 +55,17 @@ void state_facts(Engine::Impl& impl) {
 /// What the probe and the ring take while the engine runs.
 constexpr uint64_t kIoBytes = 1 * kMiB;
 
+/// Slots for the experts of one token in every layer: less makes no sense.
+uint64_t cache_bytes_min(const Engine::Impl& impl) {
+  uint64_t bytes = 0;
+  for (size_t layer = 0; layer < impl.model->config().layer_count(); ++layer) {
+    const ExpertLayout& experts = impl.model->weights().experts[layer];
+    bytes += impl.model->config().expert_used_count *
+             SlotLayout::of(experts, impl.model->expert_alignment(layer)).slot_bytes;
+  }
+  return bytes;
+}
+
 MemoryPlan make_memory_plan(const Engine::Impl& impl) {
   const ModelConfig& config = impl.model->config();
   const WeightMap& weights = impl.model->weights();
@@ -75,6 +86,7 @@ MemoryPlan make_memory_plan(const Engine::Impl& impl) {
       .ubatch_bytes_per_token = (backend_bytes(kMany, 1) - backend_bytes(0, 1)) / kMany + 1,
       .batch_bytes_per_token = (batch_bytes(2 * kMany) - batch_bytes(kMany)) / kMany + 1,
       .fixed_scratch_bytes = backend_bytes(0, 1) + config.vocabulary_size * sizeof(float) * 33,
+      .cache_bytes_min = cache_bytes_min(impl),
       .context_trained_tokens = config.context_trained_tokens};
   return plan_memory(os::memory_state(), impl.options, needs);
 }

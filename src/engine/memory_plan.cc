@@ -17,6 +17,7 @@ constexpr uint64_t kSmallAllocations = 6 * kMiB;
 constexpr size_t kAutoContextMax = 8192;
 constexpr size_t kAutoContextMin = 512;
 constexpr size_t kBatchTokensMax = 4096;
+constexpr size_t kUbatchTokensMin = 16;
 constexpr uint64_t kKvShare = 8;     ///< an automatic context takes at most 1/8 of the budget
 constexpr uint64_t kBatchShare = 16; ///< a prompt's working memory takes at most 1/16
 
@@ -47,6 +48,34 @@ size_t choose_context(const EngineOptions& options, const MemoryNeeds& needs, ui
   return std::min<uint64_t>(wanted, needs.context_trained_tokens);
 }
 
+/// Everything but the expert cache.
+uint64_t fixed_bytes(const MemoryNeeds& needs, const MemoryPlan& plan) {
+  return needs.process_bytes + kSmallAllocations + needs.dense_bytes + needs.io_bytes +
+         needs.fixed_scratch_bytes + plan.context_tokens * needs.kv_bytes_per_token +
+         plan.ubatch_tokens * needs.ubatch_bytes_per_token +
+         plan.batch_tokens * needs.batch_bytes_per_token;
+}
+
+/// A prompt in smaller pieces is slower and needs less: better than exceeding the budget.
+void shrink_to_fit(const MemoryNeeds& needs, MemoryPlan& plan) {
+  const auto fits = [&] {
+    return fixed_bytes(needs, plan) + needs.cache_bytes_min <= plan.budget_bytes;
+  };
+  if (fits()) return;
+  plan.batch_tokens = plan.ubatch_tokens;
+  while (!fits() && plan.ubatch_tokens > kUbatchTokensMin) {
+    plan.ubatch_tokens = std::max(plan.ubatch_tokens / 2, kUbatchTokensMin);
+    plan.batch_tokens = plan.ubatch_tokens;
+  }
+  plan.notes.push_back(fmt::format("memory is tight: prompts go in pieces of {} tokens, so their "
+                                   "experts are read more than once", plan.batch_tokens));
+  if (fits()) return;
+  plan.notes.push_back(fmt::format(
+      "at least {} are needed, {} are to be had ({}); the budget will be exceeded",
+      format_bytes(fixed_bytes(needs, plan) + needs.cache_bytes_min),
+      format_bytes(plan.budget_bytes), plan.budget_reason));
+}
+
 }  // namespace
 
 MemoryPlan plan_memory(const os::MemoryState& state, const EngineOptions& options,
@@ -63,16 +92,8 @@ MemoryPlan plan_memory(const os::MemoryState& state, const EngineOptions& option
   const size_t batch_most = std::min(plan.context_tokens, kBatchTokensMax);
   plan.batch_tokens = std::clamp<size_t>(batch_fits, std::min(plan.ubatch_tokens, batch_most),
                                          batch_most);
-  const uint64_t fixed = needs.process_bytes + kSmallAllocations + needs.dense_bytes +
-                         needs.io_bytes + needs.fixed_scratch_bytes +
-                         plan.context_tokens * needs.kv_bytes_per_token +
-                         plan.ubatch_tokens * needs.ubatch_bytes_per_token +
-                         plan.batch_tokens * needs.batch_bytes_per_token;
-  plan.cache_bytes_max = less(plan.budget_bytes, fixed);
-  if (fixed > plan.budget_bytes)
-    plan.notes.push_back(fmt::format(
-        "{} are needed before any expert, {} are to be had ({}); the system may have to swap",
-        format_bytes(fixed), format_bytes(plan.budget_bytes), plan.budget_reason));
+  shrink_to_fit(needs, plan);
+  plan.cache_bytes_max = less(plan.budget_bytes, fixed_bytes(needs, plan));
   return plan;
 }
 

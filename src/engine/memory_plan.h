@@ -20,6 +20,7 @@ struct MemoryNeeds {
   uint64_t ubatch_bytes_per_token = 0;  ///< backend scratch
   uint64_t batch_bytes_per_token = 0;   ///< forward pass
   uint64_t fixed_scratch_bytes = 0;     ///< logits and per-thread buffers
+  uint64_t cache_bytes_min = 0;         ///< slots for the experts of one token in every layer
   uint32_t context_trained_tokens = 0;
 };
 
