@@ -80,10 +80,14 @@ inline void advance_softmax(Query& query, float* scores) {
   const float new_max = max_lane(max);
   max = _mm256_set1_ps(new_max);
   __m256 sums[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
-  for (size_t j = 0; j < kAttentionBlock; j += kLanes) {
-    const __m256 p = exp_lanes(_mm256_sub_ps(_mm256_load_ps(scores + j), max));
-    _mm256_store_ps(scores + j, p);
-    sums[j / kLanes % 2] = _mm256_add_ps(sums[j / kLanes % 2], p);
+  for (size_t j = 0; j < kAttentionBlock; j += 2 * kLanes) {
+#pragma GCC unroll 2
+    for (size_t half = 0; half < 2; ++half) {
+      float* some = scores + j + half * kLanes;
+      const __m256 p = exp_lanes(_mm256_sub_ps(_mm256_load_ps(some), max));
+      _mm256_store_ps(some, p);
+      sums[half] = _mm256_add_ps(sums[half], p);
+    }
   }
   query.correction = _mm256_cvtss_f32(exp_lanes(_mm256_set1_ps(query.max - new_max)));
   query.sum = __builtin_fmaf(query.sum, query.correction, fold_lanes(sums[0], sums[1]));

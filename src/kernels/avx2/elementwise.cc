@@ -1,19 +1,16 @@
-// What happens to a hidden state between the matrices. Loops go by eight floats; of the last eight,
-// load_some and store_some touch only those that exist.
+// What happens to a hidden state between the matrices. Loops go by eight floats, or by the 16 lanes
+// of sum16; of the last ones, load_some and store_some touch only those that exist. Those that do
+// not exist enter a sum as +0, which changes nothing, because no sum here can be −0.
 #include "kernels/avx2/avx2.h"
 #include "kernels/avx2/lanes.h"
 
 namespace sluice::kernels::avx2 {
 namespace {
 
-/// Two registers that are the 16 lanes of sum16. A lane that no element reaches must be given +0;
-/// that changes nothing, because no sum in this file can be −0.
-struct Sum16 {
-  __m256 halves[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
-
-  __m256& at(size_t i) { return halves[i / kLanes % 2]; }
-  float total() const { return fold_lanes(halves[0], halves[1]); }
-};
+/// How many of the elements before n are at i or behind it.
+inline size_t left(size_t i, size_t n) {
+  return i < n ? n - i : 0;
+}
 
 inline float square_root(float x) {
   return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)));
@@ -22,13 +19,17 @@ inline float square_root(float x) {
 }  // namespace
 
 void rms_norm(const float* x, const float* weight, float eps, size_t n, float* out) {
-  Sum16 squares;
-  for (size_t i = 0; i < n; i += kLanes) {
-    const __m256 v = load_some(x + i, n - i);
-    squares.at(i) = _mm256_fmadd_ps(v, v, squares.at(i));
+  __m256 squares[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
+  for (size_t i = 0; i < n; i += 2 * kLanes) {
+#pragma GCC unroll 2
+    for (size_t half = 0; half < 2; ++half) {
+      const size_t at = i + half * kLanes;
+      const __m256 v = load_some(x + at, left(at, n));
+      squares[half] = _mm256_fmadd_ps(v, v, squares[half]);
+    }
   }
-  const __m256 scale =
-      _mm256_set1_ps(1.0f / square_root(squares.total() / static_cast<float>(n) + eps));
+  const float mean = fold_lanes(squares[0], squares[1]) / static_cast<float>(n);
+  const __m256 scale = _mm256_set1_ps(1.0f / square_root(mean + eps));
   for (size_t i = 0; i < n; i += kLanes) {
     const __m256 scaled = _mm256_mul_ps(load_some(x + i, n - i), scale);
     store_some(out + i, _mm256_mul_ps(scaled, load_some(weight + i, n - i)), n - i);
@@ -66,14 +67,19 @@ void softmax(float* x, size_t n) {
     max = _mm256_max_ps(_mm256_blendv_ps(lowest, load_some(x + i, n - i), exists), max);
   }
   max = _mm256_set1_ps(max_lane(max));
-  Sum16 sum;
-  for (size_t i = 0; i < n; i += kLanes) {
-    const __m256 exists = _mm256_castsi256_ps(first_lanes(n - i));
-    const __m256 e = _mm256_and_ps(exp_lanes(_mm256_sub_ps(load_some(x + i, n - i), max)), exists);
-    sum.at(i) = _mm256_add_ps(sum.at(i), e);
-    store_some(x + i, e, n - i);
+  __m256 sums[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
+  for (size_t i = 0; i < n; i += 2 * kLanes) {
+#pragma GCC unroll 2
+    for (size_t half = 0; half < 2; ++half) {
+      const size_t at = i + half * kLanes;
+      const size_t count = left(at, n);
+      const __m256 e = exp_lanes(_mm256_sub_ps(load_some(x + at, count), max));
+      store_some(x + at, e, count);
+      sums[half] =
+          _mm256_add_ps(sums[half], _mm256_and_ps(e, _mm256_castsi256_ps(first_lanes(count))));
+    }
   }
-  const __m256 total = _mm256_set1_ps(sum.total());
+  const __m256 total = _mm256_set1_ps(fold_lanes(sums[0], sums[1]));
   for (size_t i = 0; i < n; i += kLanes)
     store_some(x + i, _mm256_div_ps(load_some(x + i, n - i), total), n - i);
 }

@@ -1,9 +1,10 @@
 // F32, F16 and BF16 weights against float activations. A dot product is 16 lane sums, two
 // registers, added along the row and folded at its end (sum16 in kernels.h).
 //
-// Two rows meet three tokens in twelve registers of sums. Around that, a block of rows and tokens
-// passes over the columns in chunks, so that both sides stay in L1; between chunks the lane sums
-// rest in memory.
+// Two rows meet three tokens in twelve registers of sums. Around that, a block of eight rows and
+// three tokens passes over the columns in chunks, so that both sides stay in L1; between chunks the
+// lane sums rest in memory. (Twelve tokens to a block were slower by a tenth: rows whose distance
+// is a power of two compete for the same few lines of L1.)
 #include "kernels/avx2/avx2.h"
 #include "kernels/avx2/lanes.h"
 
@@ -13,7 +14,6 @@ namespace {
 constexpr size_t kRowTile = 2;
 constexpr size_t kTokenTile = 3;
 constexpr size_t kRowBlock = 4 * kRowTile;
-constexpr size_t kTokenBlock = 4 * kTokenTile;
 constexpr size_t kChunkColumns = 512;
 
 struct F32 {
@@ -38,11 +38,10 @@ struct BF16 {
 /// Some rows, some tokens, and their lane sums.
 struct Block {
   const std::byte* weights[kRowBlock];  ///< a short block repeats its last row
-  const float* x[kTokenBlock];
+  const float* x[kTokenTile];
   size_t row_count;
-  size_t token_count;
   const std::byte* next_block;  ///< the row that follows
-  alignas(32) float sums[kRowBlock][kTokenBlock][16];
+  alignas(32) float sums[kRowBlock][kTokenTile][16];
 };
 
 struct Columns {
@@ -52,12 +51,12 @@ struct Columns {
 
 /// Adds the products of two rows with N tokens to their lane sums.
 template <class W, size_t N>
-inline void add_tile(Block& block, Columns columns, size_t r, size_t t) {
+inline void add_tile(Block& block, Columns columns, size_t r) {
   __m256 sums[2][kRowTile][N];
   for (size_t half = 0; half < 2; ++half)
     for (size_t i = 0; i < kRowTile; ++i)
       for (size_t n = 0; n < N; ++n)
-        sums[half][i][n] = _mm256_load_ps(block.sums[r + i][t + n] + kLanes * half);
+        sums[half][i][n] = _mm256_load_ps(block.sums[r + i][n] + kLanes * half);
   for (size_t c = columns.first; c < columns.end; c += 16) {
 #pragma GCC unroll 2
     for (size_t half = 0; half < 2; ++half) {
@@ -68,7 +67,7 @@ inline void add_tile(Block& block, Columns columns, size_t r, size_t t) {
       keep(w1);
 #pragma GCC unroll 3
       for (size_t n = 0; n < N; ++n) {
-        __m256 x = _mm256_loadu_ps(block.x[t + n] + at);
+        __m256 x = _mm256_loadu_ps(block.x[n] + at);
         keep(x);
         sums[half][0][n] = _mm256_fmadd_ps(w0, x, sums[half][0][n]);
         sums[half][1][n] = _mm256_fmadd_ps(w1, x, sums[half][1][n]);
@@ -78,7 +77,7 @@ inline void add_tile(Block& block, Columns columns, size_t r, size_t t) {
   for (size_t half = 0; half < 2; ++half)
     for (size_t i = 0; i < kRowTile; ++i)
       for (size_t n = 0; n < N; ++n)
-        _mm256_store_ps(block.sums[r + i][t + n] + kLanes * half, sums[half][i][n]);
+        _mm256_store_ps(block.sums[r + i][n] + kLanes * half, sums[half][i][n]);
 }
 
 /// Adds the last, incomplete group of 16. Lanes beyond it stay as they are, even a −0.
@@ -96,45 +95,26 @@ inline void add_tail(const std::byte* weights, const float* x, size_t count, flo
   }
 }
 
-template <class W>
-inline void add_columns(Block& block, Columns columns, Prefetch& prefetch) {
-  const size_t row_bytes = (columns.end - columns.first) * W::kBytes;
-  const std::byte* next_block = block.next_block + kRowBlock * columns.first * W::kBytes;
-  for (size_t r = 0; r < block.row_count; r += kRowTile) {
-    prefetch.reach(next_block + (r + kRowTile) * row_bytes);
-    for (size_t t = 0; t < block.token_count; t += kTokenTile) {
-      static_assert(kTokenTile == 3);
-      switch (block.token_count - t) {
-        case 1:
-          add_tile<W, 1>(block, columns, r, t);
-          break;
-        case 2:
-          add_tile<W, 2>(block, columns, r, t);
-          break;
-        default:
-          add_tile<W, 3>(block, columns, r, t);
-          break;
-      }
-    }
-  }
-}
-
-/// out[t · out_stride + r] for the rows and tokens of a block.
-template <class W>
+/// out[n · out_stride + r] for the rows and N tokens of a block.
+template <class W, size_t N>
 inline void compute_block(Block& block, size_t cols, Prefetch& prefetch, float* out,
                           size_t out_stride) {
   __builtin_memset(block.sums, 0, sizeof block.sums);
   const size_t whole = cols / 16 * 16;
   for (size_t c = 0; c < whole; c += kChunkColumns) {
-    const size_t end = c + kChunkColumns < whole ? c + kChunkColumns : whole;
-    add_columns<W>(block, {c, end}, prefetch);
+    const Columns columns = {c, c + kChunkColumns < whole ? c + kChunkColumns : whole};
+    const size_t row_bytes = (columns.end - c) * W::kBytes;
+    for (size_t r = 0; r < block.row_count; r += kRowTile) {
+      prefetch.reach(block.next_block + kRowBlock * c * W::kBytes + (r + kRowTile) * row_bytes);
+      add_tile<W, N>(block, columns, r);
+    }
   }
   for (size_t r = 0; r < block.row_count; ++r) {
-    for (size_t t = 0; t < block.token_count; ++t) {
-      float* sums = block.sums[r][t];
+    for (size_t n = 0; n < N; ++n) {
+      float* sums = block.sums[r][n];
       if (whole < cols)
-        add_tail<W>(block.weights[r] + whole * W::kBytes, block.x[t] + whole, cols - whole, sums);
-      out[t * out_stride + r] = fold_lanes(_mm256_load_ps(sums), _mm256_load_ps(sums + kLanes));
+        add_tail<W>(block.weights[r] + whole * W::kBytes, block.x[n] + whole, cols - whole, sums);
+      out[n * out_stride + r] = fold_lanes(_mm256_load_ps(sums), _mm256_load_ps(sums + kLanes));
     }
   }
 }
@@ -156,12 +136,22 @@ inline void matmul_floats(const MatmulArgs& args) {
       block.weights[i] = args.weights + row * args.row_bytes;
     }
     block.next_block = args.weights + (r + kRowBlock) * args.row_bytes;
-    for (size_t t = 0; t < args.token_count; t += kTokenBlock) {
-      const size_t tokens_left = args.token_count - t;
-      block.token_count = tokens_left < kTokenBlock ? tokens_left : kTokenBlock;
-      for (size_t n = 0; n < block.token_count; ++n) block.x[n] = activation_row(args, t + n);
-      compute_block<W>(block, args.cols, prefetch, args.out + t * args.out_stride + r,
-                       args.out_stride);
+    for (size_t t = 0; t < args.token_count; t += kTokenTile) {
+      float* out = args.out + t * args.out_stride + r;
+      const size_t left = args.token_count - t;
+      for (size_t n = 0; n < kTokenTile && n < left; ++n) block.x[n] = activation_row(args, t + n);
+      static_assert(kTokenTile == 3);
+      switch (left) {
+        case 1:
+          compute_block<W, 1>(block, args.cols, prefetch, out, args.out_stride);
+          break;
+        case 2:
+          compute_block<W, 2>(block, args.cols, prefetch, out, args.out_stride);
+          break;
+        default:
+          compute_block<W, 3>(block, args.cols, prefetch, out, args.out_stride);
+          break;
+      }
     }
   }
 }
