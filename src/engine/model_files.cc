@@ -93,8 +93,10 @@ uint32_t ModelFiles::expert_alignment(size_t layer) const {
 
 uint64_t ModelFiles::dense_arena_bytes() const {
   uint64_t bytes = 0;
-  for (const DenseTensor& tensor : weights_->dense_tensors)
-    bytes += io::window_bytes_max(tensor.extent.bytes, queue_->alignment(tensor.extent.file));
+  for (const DenseTensor& tensor : weights_->dense_tensors) {
+    const uint32_t alignment = queue_->alignment(tensor.extent.file);
+    bytes = round_up(bytes, alignment) + io::window_bytes_max(tensor.extent.bytes, alignment);
+  }
   return bytes;
 }
 
@@ -111,9 +113,11 @@ Status ModelFiles::load_dense(Ledger& ledger) {
                             if (error != nullptr && !first) first = *error;
                           },
                           &failure};
-  std::byte* place = dense_arena_.begin();
+  uint64_t used_bytes = 0;
   for (const DenseTensor& tensor : weights_->dense_tensors) {
     const uint32_t alignment = queue_->alignment(tensor.extent.file);
+    used_bytes = round_up(used_bytes, alignment);
+    std::byte* const place = dense_arena_.begin() + used_bytes;
     while (!queue_->has_room()) queue_->wait();
     queue_->push({.wanted = tensor.extent,
                   .buffer = place,
@@ -121,7 +125,7 @@ Status ModelFiles::load_dense(Ledger& ledger) {
                   .tag = 0,
                   .sink = sink});
     tensor.matrix->data = place + io::window_of(tensor.extent, alignment).head;
-    place += io::window_bytes_max(tensor.extent.bytes, alignment);
+    used_bytes += io::window_bytes_max(tensor.extent.bytes, alignment);
   }
   queue_->drain();
   if (failure) return *failure;
