@@ -75,8 +75,9 @@ std::vector<Line> make_activations(const KernelTable& table, ActivationFormat fo
   for (size_t t = 0; t < tokens; ++t) {
     std::byte* row = lines.front().bytes + t * stride;
     if (format == ActivationFormat::f32) encode_f32(x.data(), cols, row);
-    if (format == ActivationFormat::q8_256) table.quantize_q8_256(x.data(), cols, row);
-    if (format == ActivationFormat::q8_32) table.quantize_q8_32(x.data(), cols, row);
+    const QuantizedRow quantized = quantized_row(format, cols, row);
+    if (format == ActivationFormat::q8_256) table.quantize_q8_256(x.data(), cols, quantized);
+    if (format == ActivationFormat::q8_32) table.quantize_q8_32(x.data(), cols, quantized);
   }
   return lines;
 }
@@ -230,10 +231,12 @@ void register_passes(Isa isa) {
         fmt::format("{}/{}/{}", entry, isa_name(isa), kHidden).c_str(),
         [=](benchmark::State& state) { run_pass(state, kHidden, bytes_per_element, pass); });
   };
-  add("quantize_q8_256", 5,
-      [&table](float* x, float*, std::byte* row) { table.quantize_q8_256(x, kHidden, row); });
-  add("quantize_q8_32", 5,
-      [&table](float* x, float*, std::byte* row) { table.quantize_q8_32(x, kHidden, row); });
+  add("quantize_q8_256", 5, [&table](float* x, float*, std::byte* row) {
+    table.quantize_q8_256(x, kHidden, quantized_row(ActivationFormat::q8_256, kHidden, row));
+  });
+  add("quantize_q8_32", 5, [&table](float* x, float*, std::byte* row) {
+    table.quantize_q8_32(x, kHidden, quantized_row(ActivationFormat::q8_32, kHidden, row));
+  });
   add("rms_norm", 12, [&table](float* x, float* weight, std::byte* row) {
     table.rms_norm(x, weight, 1e-6f, kHidden, reinterpret_cast<float*>(row));
   });

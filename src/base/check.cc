@@ -5,9 +5,8 @@
 
 namespace sluice {
 
-void check_failed(const char* condition, std::source_location where) {
-  std::fprintf(stderr, "%s:%u: check failed: %s\n", where.file_name(),
-               static_cast<unsigned>(where.line()), condition);
+void check_failed(const char* condition, const char* file, int line) {
+  std::fprintf(stderr, "%s:%d: check failed: %s\n", file, line, condition);
   std::abort();
 }
 

@@ -11,7 +11,7 @@ struct FileExtent {
   uint64_t offset = 0;
   uint64_t bytes = 0;
 
-  uint64_t end() const { return offset + bytes; }
+  constexpr uint64_t end() const { return offset + bytes; }
   friend bool operator==(const FileExtent&, const FileExtent&) = default;
 };
 

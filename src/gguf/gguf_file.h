@@ -22,7 +22,9 @@ namespace sluice::gguf {
 
 /// A value as stored, integers widened. Arrays of integers, floats, booleans and strings are flat
 /// vectors; an array of arrays is kept only as its presence (nothing we implement uses one).
-struct NestedArray {};
+struct NestedArray {
+  friend bool operator==(const NestedArray&, const NestedArray&) = default;
+};
 using Value = std::variant<uint64_t, int64_t, double, bool, std::string, std::vector<uint64_t>,
                            std::vector<int64_t>, std::vector<double>, std::vector<bool>,
                            std::vector<std::string>, NestedArray>;

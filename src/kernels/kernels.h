@@ -90,8 +90,8 @@ struct KernelTable {
   AttentionFn attention[2] = {};        ///< by KvType
 
   /// quant/activation.h has the definitions.
-  void (*quantize_q8_256)(const float* x, size_t cols, std::byte* row) = nullptr;
-  void (*quantize_q8_32)(const float* x, size_t cols, std::byte* row) = nullptr;
+  void (*quantize_q8_256)(const float* x, size_t cols, const QuantizedRow& row) = nullptr;
+  void (*quantize_q8_32)(const float* x, size_t cols, const QuantizedRow& row) = nullptr;
 
   /// scale = 1 / sqrt(sum16(x·x by fma) / n + eps); out[i] = (x[i] · scale) · weight[i];
   /// out may be x.

@@ -48,11 +48,10 @@ struct Activations {
       return;
     }
     const bool large = format == ActivationFormat::q8_256;
-    (large ? table().quantize_q8_256 : table().quantize_q8_32)(x, cols, bytes);
-    const auto* scale =
-        reinterpret_cast<const float*>(bytes + activation_layout(format, cols).scale_offset);
+    const QuantizedRow quantized = quantized_row(format, cols, bytes);
+    (large ? table().quantize_q8_256 : table().quantize_q8_32)(x, cols, quantized);
     for (size_t i = 0; i < cols; ++i)
-      x[i] = scale[i / (large ? 256 : 32)] * static_cast<float>(static_cast<int8_t>(bytes[i]));
+      x[i] = quantized.scale[i / (large ? 256 : 32)] * static_cast<float>(quantized.q[i]);
   }
 
   std::byte* data() { return memory.front().bytes; }

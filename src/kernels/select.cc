@@ -86,7 +86,7 @@ std::vector<Isa> usable_isas() {
 const KernelTable& kernel_table(Isa isa) {
   for (const Isa usable : selection().usable)
     if (usable == isa) return selection().tables[static_cast<size_t>(isa)];
-  check_failed("kernel_table: this machine or this build lacks the ISA");
+  check_failed("kernel_table: this machine or this build lacks the ISA", __FILE__, __LINE__);
 }
 
 }  // namespace sluice::kernels

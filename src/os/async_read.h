@@ -20,8 +20,8 @@
 namespace sluice::os {
 
 struct ReadOp {
-  uint32_t file;     ///< index into the files the reader was made with
-  uint64_t offset;   ///< aligned to the file's alignment, as are `bytes` and `buffer`
+  uint32_t file;    ///< index into the files the reader was made with
+  uint64_t offset;  ///< aligned to the file's alignment, as are `bytes` and `buffer`
   std::byte* buffer;
   uint32_t bytes;
   uint64_t tag;  ///< comes back with the completion
@@ -57,8 +57,8 @@ struct ReaderOptions {
 };
 
 /// Makes a reader for these files (which must outlive it). auto_select takes io_uring where it can
-/// be set up and the thread pool elsewhere; `uring_refusal`, if given, receives the reason in words.
-/// Asking for uring where it is refused is an error.
+/// be set up and the thread pool elsewhere; `uring_refusal`, if given, receives the reason in
+/// words. Asking for uring where it is refused is an error.
 Result<std::unique_ptr<AsyncReader>> make_async_reader(std::span<const File* const> files,
                                                        const ReaderOptions& options,
                                                        std::string* uring_refusal);

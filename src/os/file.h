@@ -56,7 +56,8 @@ class File {
   uint32_t alignment_ = 4096;
 };
 
-/// The whole of a small file (a prompt, a token list), at most `bytes_max`; larger is a usage error.
+/// The whole of a small file (a prompt, a token list), at most `bytes_max`; larger is a usage
+/// error.
 Result<std::string> read_text_file(const std::string& path, uint64_t bytes_max);
 
 }  // namespace sluice::os

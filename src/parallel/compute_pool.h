@@ -17,7 +17,8 @@ namespace sluice {
 
 class ComputePool {
  public:
-  /// REQUIRES: thread_count ≥ 1. Starts thread_count − 1 threads.
+  /// REQUIRES: thread_count ≥ 1. Starts thread_count − 1 threads, or as many of them as the system
+  /// allows; thread_count() tells.
   explicit ComputePool(size_t thread_count);
   ~ComputePool();
   ComputePool(const ComputePool&) = delete;
@@ -29,9 +30,9 @@ class ComputePool {
   /// is visible to the caller. f must not throw.
   template <typename F>
   void run(const F& f) {
-    run_erased([](const void* context, size_t thread_index) {
-      (*static_cast<const F*>(context))(thread_index);
-    }, &f);
+    run_erased([](const void* context,
+                  size_t thread_index) { (*static_cast<const F*>(context))(thread_index); },
+               &f);
   }
 
   /// Splits [0, count) into one contiguous range per thread, each a multiple of `grain` (but the
@@ -50,17 +51,18 @@ class ComputePool {
     });
   }
 
-  /// Calls f(i) for each i in [0, count); threads take the next i from a shared counter, so that
-  /// none idles while another has work left. For tasks of unequal size.
+  /// Calls f(i, thread_index) for each i in [0, count); threads take the next i from a shared
+  /// counter, so that none idles while another has work left. For tasks of unequal size.
   template <typename F>
   void run_queue(size_t count, const F& f) {
     if (count <= 1 || thread_count_ == 1) {
-      for (size_t i = 0; i < count; ++i) f(i);
+      for (size_t i = 0; i < count; ++i) f(i, size_t{0});
       return;
     }
     std::atomic<size_t> next{0};
-    run([&](size_t) {
-      for (size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) f(i);
+    run([&](size_t thread_index) {
+      for (size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;)
+        f(i, thread_index);
     });
   }
 
@@ -70,7 +72,7 @@ class ComputePool {
 
   void run_erased(Erased function, const void* context);
 
-  const size_t thread_count_;
+  size_t thread_count_;
   std::unique_ptr<Team> team_;
 };
 

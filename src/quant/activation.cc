@@ -31,25 +31,9 @@ void quantize_block(const float* x, size_t count, float inverse, int8_t* q, int1
   }
 }
 
-/// The three arrays of a row, and zeros behind the first.
-struct RowArrays {
-  RowArrays(ActivationFormat format, size_t cols, std::byte* row) {
-    const ActivationLayout layout = activation_layout(format, cols);
-    q = reinterpret_cast<int8_t*>(row);
-    scale = reinterpret_cast<float*>(row + layout.scale_offset);
-    sum16 = reinterpret_cast<int16_t*>(row + layout.sum16_offset);
-    for (size_t i = cols; i < layout.scale_offset; ++i) q[i] = 0;
-  }
-
-  int8_t* q;
-  float* scale;
-  int16_t* sum16;
-};
-
 }  // namespace
 
-void quantize_q8_256(const float* x, size_t cols, std::byte* row) {
-  const RowArrays arrays(ActivationFormat::q8_256, cols, row);
+void quantize_q8_256(const float* x, size_t cols, const QuantizedRow& row) {
   for (size_t block = 0; block < cols / kSuperBlock; ++block) {
     const size_t first = block * kSuperBlock;
     float largest = 0.0f;
@@ -57,13 +41,12 @@ void quantize_q8_256(const float* x, size_t cols, std::byte* row) {
       if (magnitude_bits(x[i]) > magnitude_bits(largest)) largest = x[i];
     const bool all_zero = largest == 0.0f;
     const float inverse = all_zero ? 0.0f : -127.0f / largest;
-    quantize_block(x + first, kSuperBlock, inverse, arrays.q + first, arrays.sum16 + first / 16);
-    arrays.scale[block] = all_zero ? 0.0f : 1.0f / inverse;
+    quantize_block(x + first, kSuperBlock, inverse, row.q + first, row.sum16 + first / 16);
+    row.scale[block] = all_zero ? 0.0f : 1.0f / inverse;
   }
 }
 
-void quantize_q8_32(const float* x, size_t cols, std::byte* row) {
-  const RowArrays arrays(ActivationFormat::q8_32, cols, row);
+void quantize_q8_32(const float* x, size_t cols, const QuantizedRow& row) {
   for (size_t block = 0; block < cols / kSmallBlock; ++block) {
     const size_t first = block * kSmallBlock;
     uint32_t largest = 0;
@@ -71,8 +54,8 @@ void quantize_q8_32(const float* x, size_t cols, std::byte* row) {
       largest = magnitude_bits(x[i]) > largest ? magnitude_bits(x[i]) : largest;
     const float d = std::bit_cast<float>(largest) / 127.0f;
     const float inverse = d != 0.0f ? 1.0f / d : 0.0f;
-    quantize_block(x + first, kSmallBlock, inverse, arrays.q + first, arrays.sum16 + first / 16);
-    arrays.scale[block] = f16_to_f32(f32_to_f16(d));
+    quantize_block(x + first, kSmallBlock, inverse, row.q + first, row.sum16 + first / 16);
+    row.scale[block] = f16_to_f32(f32_to_f16(d));
   }
 }
 

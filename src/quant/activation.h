@@ -16,7 +16,8 @@
 //
 // A row is three arrays in one piece of memory, so that kernels read each with aligned loads:
 //
-//   int8  q[cols]            at offset 0, padded with zeros to a multiple of 64
+//   int8  q[cols]            at offset 0, padded to a multiple of 64; what the padding holds
+//                              never matters
 //   float scale[blocks]      one per 256 or 32 values, behind it
 //   int16 sum16[cols/16]     the sum of each 16 q's, behind the scales
 //
@@ -46,9 +47,27 @@ constexpr ActivationLayout activation_layout(ActivationFormat format, size_t col
   return {scale_offset, sum16_offset, sum16_offset + pad(cols / 16 * sizeof(int16_t))};
 }
 
-/// The definitions. REQUIRES: cols is a multiple of 256 or 32; row is 64-byte aligned and has
-/// activation_layout(…).row_bytes.
-void quantize_q8_256(const float* x, size_t cols, std::byte* row);
-void quantize_q8_32(const float* x, size_t cols, std::byte* row);
+/// The three arrays of a quantised row, or of a part of it that starts on a block.
+struct QuantizedRow {
+  int8_t* q;
+  float* scale;
+  int16_t* sum16;
+
+  /// The part from column `first` on. REQUIRES: first is a multiple of the format's block.
+  QuantizedRow from(ActivationFormat format, size_t first) const {
+    const size_t block = format == ActivationFormat::q8_256 ? kSuperBlock : kSmallBlock;
+    return {q + first, scale + first / block, sum16 + first / 16};
+  }
+};
+
+inline QuantizedRow quantized_row(ActivationFormat format, size_t cols, std::byte* row) {
+  const ActivationLayout layout = activation_layout(format, cols);
+  return {reinterpret_cast<int8_t*>(row), reinterpret_cast<float*>(row + layout.scale_offset),
+          reinterpret_cast<int16_t*>(row + layout.sum16_offset)};
+}
+
+/// The definitions. REQUIRES: cols is a multiple of 256 or 32.
+void quantize_q8_256(const float* x, size_t cols, const QuantizedRow& row);
+void quantize_q8_32(const float* x, size_t cols, const QuantizedRow& row);
 
 }  // namespace sluice

@@ -4,7 +4,6 @@
 
 #include <cfenv>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <memory>
 #include <new>
@@ -16,34 +15,33 @@
 namespace sluice {
 namespace {
 
-/// One quantised row and its parts.
-struct Row {
-  Row(ActivationFormat row_format, const std::vector<float>& x)
-      : format(row_format), layout(activation_layout(format, x.size())), bytes(allocate()) {
-    std::memset(bytes.get(), 0xa5, layout.row_bytes);
+/// One quantised row and its memory.
+class Row {
+ public:
+  Row(ActivationFormat format, const std::vector<float>& x)
+      : bytes_(allocate(activation_layout(format, x.size()).row_bytes)),
+        row_(quantized_row(format, x.size(), bytes_.get())) {
     if (format == ActivationFormat::q8_256)
-      quantize_q8_256(x.data(), x.size(), bytes.get());
+      quantize_q8_256(x.data(), x.size(), row_);
     else
-      quantize_q8_32(x.data(), x.size(), bytes.get());
+      quantize_q8_32(x.data(), x.size(), row_);
   }
 
-  std::byte* allocate() const {
-    return static_cast<std::byte*>(::operator new (layout.row_bytes, std::align_val_t{64}));
-  }
-  const int8_t* q() const { return reinterpret_cast<const int8_t*>(bytes.get()); }
-  const float* scale() const {
-    return reinterpret_cast<const float*>(bytes.get() + layout.scale_offset);
-  }
-  const int16_t* sum16() const {
-    return reinterpret_cast<const int16_t*>(bytes.get() + layout.sum16_offset);
-  }
+  const QuantizedRow& row() const { return row_; }
+  const int8_t* q() const { return row_.q; }
+  const float* scale() const { return row_.scale; }
+  const int16_t* sum16() const { return row_.sum16; }
 
+ private:
+  static std::byte* allocate(size_t bytes) {
+    return static_cast<std::byte*>(::operator new (bytes, std::align_val_t{64}));
+  }
   struct Delete {
     void operator()(std::byte* memory) const { ::operator delete (memory, std::align_val_t{64}); }
   };
-  ActivationFormat format;
-  ActivationLayout layout;
-  std::unique_ptr<std::byte, Delete> bytes;
+
+  std::unique_ptr<std::byte, Delete> bytes_;
+  QuantizedRow row_;
 };
 
 std::vector<float> random_row(size_t cols, float magnitude) {
@@ -126,7 +124,6 @@ TEST(Activation, AgreesWithAnotherComputation32) {
       for (size_t i = block * 32; i < (block + 1) * 32; ++i)
         ASSERT_EQ(row.q()[i], std::lrintf(x[i] * (1.0f / d)));
     }
-    for (size_t i = x.size(); i < row.layout.scale_offset; ++i) EXPECT_EQ(row.q()[i], 0);
   }
 }
 
@@ -138,6 +135,23 @@ TEST(Activation, SumsAreTheSumsOfSixteen) {
       int sum = 0;
       for (size_t i = 0; i < 16; ++i) sum += row.q()[16 * group + i];
       EXPECT_EQ(row.sum16()[group], sum);
+    }
+  }
+}
+
+TEST(Activation, PartsMakeTheWhole) {
+  for (const ActivationFormat format : {ActivationFormat::q8_256, ActivationFormat::q8_32}) {
+    const std::vector<float> x = random_row(1024, 2.0f);
+    const Row whole(format, x);
+    const Row parts(format, std::vector<float>(1024, 1.0f));
+    const auto quantize = format == ActivationFormat::q8_256 ? quantize_q8_256 : quantize_q8_32;
+    for (const size_t first : {768, 0, 256, 512})
+      quantize(x.data() + first, 256, parts.row().from(format, first));
+    const size_t block = format == ActivationFormat::q8_256 ? 256 : 32;
+    for (size_t i = 0; i < 1024; ++i) {
+      EXPECT_EQ(parts.q()[i], whole.q()[i]);
+      EXPECT_EQ(parts.scale()[i / block], whole.scale()[i / block]);
+      EXPECT_EQ(parts.sum16()[i / 16], whole.sum16()[i / 16]);
     }
   }
 }

@@ -29,8 +29,8 @@ struct Vocabulary {
   std::string model;  ///< `tokenizer.ggml.model`: "gpt2" is byte-level BPE
   std::string pre;    ///< `tokenizer.ggml.pre`: names the splitter
   std::vector<std::string> tokens;
-  std::vector<TokenType> types;      ///< one per token; empty: all normal
-  std::vector<std::string> merges;   ///< "left right", by rank
+  std::vector<TokenType> types;     ///< one per token; empty: all normal
+  std::vector<std::string> merges;  ///< "left right", by rank
   TokenId bos = kNoToken;
   TokenId eos = kNoToken;
   TokenId eot = kNoToken;
@@ -59,6 +59,7 @@ class Tokenizer {
   virtual bool is_control(TokenId token) const = 0;
   /// Ends generation: EOS, EOT and the well-known names (<|im_end|>, <|endoftext|>, …).
   virtual bool is_end_of_generation(TokenId token) const = 0;
+  /// As it was given, but without the merges, which make() turns into a table of their own.
   virtual const Vocabulary& vocabulary() const = 0;
 
   std::string detokenize(std::span<const TokenId> tokens) const;

@@ -1,8 +1,8 @@
 #include <cstring>
 
 #include "base/half.h"
-#include "check.h"
 #include "quant/blocks.h"
+#include "tests/kernel_check/check.h"
 
 namespace sluice::kernels::check {
 namespace {

@@ -1,4 +1,4 @@
-#include "check.h"
+#include "tests/kernel_check/check.h"
 
 #include <bit>
 #include <cmath>

@@ -2,7 +2,7 @@
 #include <cstring>
 #include <limits>
 
-#include "check.h"
+#include "tests/kernel_check/check.h"
 
 namespace sluice::kernels::check {
 namespace {

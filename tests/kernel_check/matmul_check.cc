@@ -1,8 +1,8 @@
 #include <cstring>
 #include <iterator>
 
-#include "check.h"
-#include "operands.h"
+#include "tests/kernel_check/check.h"
+#include "tests/kernel_check/operands.h"
 
 namespace sluice::kernels::check {
 namespace {

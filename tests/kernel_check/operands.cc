@@ -1,4 +1,4 @@
-#include "operands.h"
+#include "tests/kernel_check/operands.h"
 
 #include <cmath>
 #include <cstring>
@@ -191,7 +191,7 @@ void fill_activation(ActivationFormat format, ActivationKind kind, size_t cols, 
   }
   auto* q = reinterpret_cast<int8_t*>(row);
   auto* sum16 = reinterpret_cast<int16_t*>(row + layout.sum16_offset);
-  for (size_t i = 0; i < layout.scale_offset; ++i) q[i] = i < cols ? make_q(kind, i, random) : 0;
+  for (size_t i = 0; i < cols; ++i) q[i] = make_q(kind, i, random);
   for (size_t group = 0; group < cols / 16; ++group) {
     int sum = 0;
     for (size_t i = 0; i < 16; ++i) sum += q[16 * group + i];

@@ -2,8 +2,8 @@
 // sum to its limit and every float to its edge.
 #pragma once
 
-#include "check.h"
 #include "quant/dtype.h"
+#include "tests/kernel_check/check.h"
 
 namespace sluice::kernels::check {
 
@@ -29,7 +29,7 @@ inline constexpr ActivationKind kActivationKinds[] = {
     ActivationKind::broken};
 const char* name_of(ActivationKind kind);
 
-/// One activation row of activation_layout(format, cols); its padding holds garbage that looks like
+/// One activation row of activation_layout(format, cols); its padding holds garbage: −1, or
 /// NaN where it is read as float.
 void fill_activation(ActivationFormat format, ActivationKind kind, size_t cols, Random& random,
                      std::byte* row);

@@ -1,0 +1,83 @@
+// Where the arithmetic of a layer happens: the interface between the forward pass and a processor.
+//
+// A stage is as large as a layer's half: the attention block, the router, the expert FFN. The
+// forward pass decides what is computed when; a backend only computes. All buffers of a batch
+// belong to the caller (BatchBuffers), so that one backend serves any number of sessions in turn.
+//
+// Stages cannot fail. One thread at a time calls a backend; inside, it may use many.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "backend/kv_cache.h"
+#include "model/expert_layout.h"
+
+namespace sluice {
+
+/// Rows of activations in one of the formats of quant/activation.h; empty when no layer needs it.
+struct ActivationRows {
+  std::byte* begin = nullptr;
+  size_t stride = 0;  ///< bytes from row to row
+
+  std::byte* row(size_t index) const { return begin + index * stride; }
+};
+inline constexpr size_t kActivationFormatCount = 3;
+
+/// Which experts each token of a batch chose, strongest first, and how their outputs are mixed.
+struct Routing {
+  int32_t* experts;  ///< [token][used]
+  float* weights;    ///< [token][used]
+  size_t used_count;
+};
+
+/// The working memory of one batch. A *pair* is one (token, chosen expert); pairs are numbered so
+/// that those of one expert are adjacent.
+struct BatchBuffers {
+  float* hidden = nullptr;  ///< [token][hidden_size], the residual stream
+  /// [format][token]: the normalised FFN input, in each format that some gate or up matrix wants.
+  ActivationRows ffn_input[kActivationFormatCount];
+  Routing routing{};
+  const int32_t* pair_of = nullptr;  ///< [token][used]: the pair's number
+  /// [format][pair][expert_hidden_size]: silu(gate) · up, in the format that down wants.
+  ActivationRows activated[kActivationFormatCount];
+  float* expert_output = nullptr;  ///< [pair][hidden_size]
+};
+
+/// One expert and the tokens that chose it; its pairs are first_pair … first_pair + token_count.
+struct ExpertWork {
+  ExpertView view;
+  const int32_t* tokens = nullptr;  ///< [token_count] rows of ffn_input
+  size_t token_count = 0;
+  size_t first_pair = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  /// hidden[t] = the embedding of tokens[t].
+  virtual void embed(std::span<const int32_t> tokens, float* hidden) = 0;
+
+  /// hidden += attention(norm(hidden)) for `token_count` tokens (at most the ubatch size) at
+  /// positions first_position …; their keys and values are appended to the cache.
+  virtual void attention_block(size_t layer, size_t first_position, size_t token_count,
+                               KvCache& cache, float* hidden) = 0;
+
+  /// For tokens [first, first + count): normalises the FFN input, chooses experts.
+  virtual void route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) = 0;
+
+  /// activated = silu(gate · input) · (up · input) for every pair of the works.
+  virtual void expert_gate_up(std::span<const ExpertWork> works, const BatchBuffers& batch) = 0;
+  /// expert_output = down · activated for every pair of the works.
+  virtual void expert_down(std::span<const ExpertWork> works, const BatchBuffers& batch) = 0;
+
+  /// hidden += Σ weight · expert_output in routing order, for every token of the batch.
+  virtual void combine(size_t token_count, const BatchBuffers& batch) = 0;
+
+  /// logits[t] = head · norm(hidden[t]), for at most the ubatch size.
+  virtual void output(size_t token_count, const float* hidden, float* logits) = 0;
+};
+
+}  // namespace sluice

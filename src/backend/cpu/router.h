@@ -1,0 +1,19 @@
+// From router scores to a routing: the selection rule by itself, so that it can be tested without a
+// model. Pure; any thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "model/architecture.h"
+
+namespace sluice {
+
+/// Fills `experts` with the ids of the highest scores, highest first, ties to the lower id, and
+/// `weights` with their scores: divided by their sum (added in rank order) where the rule says so,
+/// then scaled. Always gives distinct valid ids, whatever the scores, NaN included.
+/// REQUIRES: experts.size() == weights.size() ≤ scores.size().
+void choose_experts(std::span<const float> scores, const GatingRule& rule,
+                    std::span<int32_t> experts, std::span<float> weights);
+
+}  // namespace sluice

@@ -1,0 +1,79 @@
+// What the commands share: the options that every model-loading command takes, how errors become a
+// line and an exit code, and the list of commands. Each command is one file that declares its
+// options and gives a function to run. Single-threaded.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "engine/engine.h"
+
+namespace sluice::cli {
+
+inline constexpr int kExitDone = 0;
+inline constexpr int kExitFailure = 1;
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitInterrupted = 130;
+
+/// Prints "sluice: message" to stderr and gives the exit code of its kind.
+int report(const Error& error);
+
+/// The options common to the commands that load a model.
+struct CommonOptions {
+  std::string model;
+  EngineOptions engine;
+  uint64_t seed = 0;
+  bool json = false;
+  bool quiet = false;
+  bool verbose = false;
+
+  Log log() const {
+    return Log(quiet ? LogLevel::quiet : verbose ? LogLevel::verbose : LogLevel::normal);
+  }
+};
+
+/// Declares MODEL and the common options, the engine's from its own table.
+void add_common_options(CLI::App& command, CommonOptions& options);
+/// Without MODEL, for commands that bring their own.
+void add_engine_options(CLI::App& command, CommonOptions& options);
+
+/// Opens the engine as the options say, stoppable by Ctrl-C.
+Result<std::unique_ptr<Engine>> open_engine(const CommonOptions& options);
+
+/// Token ids separated by commas or white space. Errors name the first that is not an id below
+/// `token_count`.
+Result<std::vector<text::TokenId>> parse_tokens(std::string_view list, size_t token_count);
+
+/// Where a command's input text comes from: -p TEXT, -f FILE ("-" is standard input).
+struct TextSource {
+  std::string text;
+  std::string file;
+  CLI::Option* text_option = nullptr;
+  CLI::Option* file_option = nullptr;
+
+  void add_to(CLI::App& command);
+  bool given() const { return text_option->count() > 0 || file_option->count() > 0; }
+  Result<std::string> read() const;
+};
+
+/// A file, or standard input when it is "-", at most 1 GiB.
+Result<std::string> read_input(const std::string& path);
+
+/// Each declares a command; its callback leaves the exit code in `exit_code`.
+void add_demo(CLI::App& app, int& exit_code);
+void add_run(CLI::App& app, int& exit_code);
+void add_eval(CLI::App& app, int& exit_code);
+void add_tokenize(CLI::App& app, int& exit_code);
+void add_detokenize(CLI::App& app, int& exit_code);
+void add_inspect(CLI::App& app, int& exit_code);
+void add_bench(CLI::App& app, int& exit_code);
+
+/// The whole program: parses, runs, returns the exit code.
+int run_program(int argc, const char* const* argv);
+
+}  // namespace sluice::cli

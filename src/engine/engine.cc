@@ -1,0 +1,77 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+
+#include "engine/engine_impl.h"
+#include "os/clock.h"
+#include "os/interrupt.h"
+
+namespace sluice {
+
+Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Engine::~Engine() = default;
+
+Result<std::unique_ptr<Engine>> Engine::open(const std::string& path,
+                                             const EngineOptions& options, const Log& log,
+                                             const std::atomic<bool>* stop) {
+  auto impl = std::make_unique<Impl>(options, log, stop);
+  if (Status opened = open_engine(path, *impl); !opened) return opened.error();
+  return std::unique_ptr<Engine>(new Engine(std::move(impl)));
+}
+
+const ModelFacts& Engine::facts() const { return impl_->facts; }
+const RunMode& Engine::mode() const { return impl_->mode; }
+const text::Tokenizer& Engine::tokenizer() const { return impl_->model->tokenizer(); }
+const Ledger& Engine::ledger() const { return impl_->ledger; }
+
+MoeCounters Engine::counters() const {
+  const ExpertStats stats = impl_->store->stats();
+  return {.lookups = stats.lookup_count,
+          .hits = stats.hit_count,
+          .joins = stats.join_count,
+          .misses = stats.miss_count,
+          .evictions = stats.eviction_count,
+          .demand_reads = stats.demand_read_count,
+          .demand_bytes = stats.demand_bytes,
+          .stall_s = static_cast<double>(stats.stall_ns) * 1e-9};
+}
+
+MoeCounters MoeCounters::since(const MoeCounters& before) const {
+  return {.lookups = lookups - before.lookups,
+          .hits = hits - before.hits,
+          .joins = joins - before.joins,
+          .misses = misses - before.misses,
+          .evictions = evictions - before.evictions,
+          .demand_reads = demand_reads - before.demand_reads,
+          .demand_bytes = demand_bytes - before.demand_bytes,
+          .stall_s = stall_s - before.stall_s};
+}
+
+Result<std::unique_ptr<Session>> Engine::new_session() {
+  auto cache = KvCache::allocate(impl_->model->config(), impl_->mode.context_tokens,
+                                 impl_->kv_type(), impl_->ledger);
+  if (!cache) return cache.error();
+  auto state = std::make_unique<SessionState>(*impl_, std::move(*cache));
+  return std::unique_ptr<Session>(new Session(std::move(state)));
+}
+
+Result<std::unique_ptr<text::Tokenizer>> open_tokenizer(const std::string& path) {
+  auto file = gguf::GgufFile::open(path);
+  if (!file) return file.error();
+  auto vocabulary = read_vocabulary(*file);
+  if (!vocabulary) return vocabulary.error().at(path);
+  auto tokenizer = text::Tokenizer::make(std::move(*vocabulary));
+  if (!tokenizer) return tokenizer.error().at(path);
+  return tokenizer;
+}
+
+std::string usable_isa_names() {
+  std::string names;
+  for (const kernels::Isa isa : kernels::usable_isas())
+    names += fmt::format("{}{}", names.empty() ? "" : " ", kernels::isa_name(isa));
+  return names;
+}
+
+const std::atomic<bool>& stop_on_interrupt() { return os::interrupt_flag(); }
+
+}  // namespace sluice

@@ -1,0 +1,149 @@
+// The whole API of sluice. Front ends (the command line, later the server) see this header, the
+// tokenizer and base/; never a tensor, a slot or a read.
+//
+// Objects
+//   Engine   a loaded model with its threads, its expert cache and its reader. Expensive, one per
+//            model; outlives everything made from it.
+//   Session  one sequence of tokens and its KV cache: prefill, then decode. Cheap next to the
+//            engine. A session's step may fail (a read error, an interruption); the session then
+//            stands where it stood before the step and may go on.
+//
+// The logits of a token depend on the model file, the tokens before it and the KV format, and on
+// nothing else: not on threads, instruction set, cache size, ubatch or the order of reads
+// (docs/numerics.md).
+//
+// Threads: one thread at a time may use an engine and its sessions; the engine uses many inside.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/ledger.h"
+#include "base/log.h"
+#include "base/result.h"
+#include "engine/options.h"
+#include "text/tokenizer.h"
+
+namespace sluice {
+
+struct SessionState;
+
+/// What a loaded model is, for reports.
+struct ModelFacts {
+  std::string file_name;
+  std::string architecture;
+  std::string router;  ///< "softmax over 128 experts, 8 used, …"
+  size_t layer_count = 0;
+  size_t vocabulary_size = 0;
+  uint32_t context_trained_tokens = 0;
+  uint32_t expert_count = 0;
+  uint32_t expert_used_count = 0;
+  uint64_t dense_bytes = 0;
+  uint64_t expert_bytes = 0;            ///< of one expert of the first MoE layer
+  uint64_t experts_bytes = 0;           ///< of all experts
+  uint64_t expert_bytes_per_token = 0;  ///< B of docs/streaming.md
+  uint64_t active_bytes_per_token = 0;  ///< weights that computing one token reads
+};
+
+/// How the engine runs it, for reports.
+struct RunMode {
+  std::string mode;  ///< "streamed", "resident" or "buffered"
+  std::string pool = "layer";
+  std::string evict = "lru";
+  std::string io;  ///< "uring" or "threads"
+  bool direct = false;
+  std::string isa;
+  uint32_t threads = 0;
+  std::vector<uint32_t> slots_per_layer;
+  uint64_t cache_bytes = 0;
+  size_t context_tokens = 0;
+  uint64_t budget_bytes = 0;
+  std::string budget_reason;
+  double load_s = 0;
+  double drive_bytes_per_s = 0;
+  double drive_latency_us = 0;
+};
+
+/// Counters since the engine was opened; see experts/expert_stats.h for the sums they obey.
+struct MoeCounters {
+  uint64_t lookups = 0, hits = 0, joins = 0, misses = 0, evictions = 0;
+  uint64_t demand_reads = 0, demand_bytes = 0;
+  double stall_s = 0;
+
+  MoeCounters since(const MoeCounters& before) const;
+};
+
+/// Receives the logits of consecutive tokens, [count][vocabulary], valid during the call.
+using LogitsReceiver = std::function<void(std::span<const float> logits, size_t token_count)>;
+
+class Session {
+ public:
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// Appends tokens; afterwards logits() are those of the last one. A prompt that does not fit the
+  /// context is ErrorKind::usage. REQUIRES: ids within the vocabulary, at least one.
+  Status prefill(std::span<const text::TokenId> tokens);
+  /// The same, and hands on the logits of every position.
+  Status prefill(std::span<const text::TokenId> tokens, const LogitsReceiver& receiver);
+  /// Appends one token.
+  Status decode(text::TokenId token);
+
+  /// [vocabulary] of the last token; empty before the first.
+  std::span<const float> logits() const;
+  std::span<const text::TokenId> tokens() const;
+  size_t position() const { return tokens().size(); }
+  /// Forgets all tokens.
+  void reset();
+
+ private:
+  friend class Engine;
+  explicit Session(std::unique_ptr<SessionState> state);
+  std::unique_ptr<SessionState> state_;
+};
+
+class Engine {
+ public:
+  /// Opens the model, plans memory, loads what must be resident. Long-running; `stop` ends it and
+  /// every later step at the next layer or read.
+  static Result<std::unique_ptr<Engine>> open(const std::string& path,
+                                              const EngineOptions& options, const Log& log,
+                                              const std::atomic<bool>* stop);
+  ~Engine();
+
+  const ModelFacts& facts() const;
+  const RunMode& mode() const;
+  const text::Tokenizer& tokenizer() const;
+  const Ledger& ledger() const;
+  MoeCounters counters() const;
+
+  /// A refusal is ErrorKind::memory and names the largest context that fits.
+  Result<std::unique_ptr<Session>> new_session();
+
+  /// Bytes per second that the compute threads read from memory, measured over resident weights.
+  /// Takes some milliseconds; not during a step.
+  double measure_ram_rate();
+
+  struct Impl;  ///< engine/engine_impl.h, for engine/ only
+
+ private:
+  explicit Engine(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The tokenizer of a file by itself; also of a vocabulary-only file.
+Result<std::unique_ptr<text::Tokenizer>> open_tokenizer(const std::string& path);
+
+/// "ref avx2 avx512": what --isa accepts on this machine, worst first.
+std::string usable_isa_names();
+
+/// Sets a flag at the first Ctrl-C (a second one ends the process) and returns it.
+const std::atomic<bool>& stop_on_interrupt();
+
+}  // namespace sluice

@@ -1,0 +1,55 @@
+// What is behind engine/engine.h: the parts of an engine in the order in which they are made, which
+// is also the order in which each relies on those before it. Internal to engine/.
+#pragma once
+
+#include "backend/cpu/cpu_backend.h"
+#include "engine/engine.h"
+#include "engine/memory_plan.h"
+#include "engine/model_files.h"
+#include "experts/expert_store.h"
+#include "forward/forward_pass.h"
+
+namespace sluice {
+
+struct Engine::Impl {
+  Impl(const EngineOptions& engine_options, const Log& engine_log, const std::atomic<bool>* flag)
+      : options(engine_options), log(engine_log), stop(flag) {}
+
+  KvType kv_type() const { return options.kv == KvFormat::f32 ? KvType::f32 : KvType::f16; }
+
+  const EngineOptions options;
+  const Log log;
+  const std::atomic<bool>* stop;
+  Ledger ledger;
+  ModelFacts facts;
+  RunMode mode;
+
+  const kernels::KernelTable* kernels = nullptr;
+  std::unique_ptr<ComputePool> pool;
+  std::unique_ptr<ModelFiles> model;
+  std::unique_ptr<Backend> backend;
+  std::unique_ptr<SlotPool> slots;
+  std::unique_ptr<ExpertStore> store;
+  std::unique_ptr<ForwardPass> forward;
+};
+
+/// Fills the parts of `impl` from its options. engine/loader.cc.
+Status open_engine(const std::string& path, Engine::Impl& impl);
+
+/// A session's sequence; engine/session.cc.
+struct SessionState {
+  SessionState(Engine::Impl& owner, KvCache cache)
+      : engine(owner), kv(std::move(cache)), logits(owner.facts.vocabulary_size) {
+    tokens.reserve(kv.context_token_max());
+  }
+
+  Status append(std::span<const text::TokenId> added, LogitsWanted wanted,
+                const LogitsReceiver* receiver);
+
+  Engine::Impl& engine;
+  KvCache kv;
+  std::vector<text::TokenId> tokens;
+  std::vector<float> logits;
+};
+
+}  // namespace sluice

@@ -1,0 +1,188 @@
+// Opening an engine: one page, from a path to something that can run a token.
+#include <algorithm>
+
+#include "base/units.h"
+#include "engine/engine_impl.h"
+#include "experts/residency_plan.h"
+#include "os/clock.h"
+#include "os/cpu.h"
+
+namespace sluice {
+namespace {
+
+/// Pairs computed between two looks at the reads, for each thread: some hundred microseconds.
+constexpr size_t kPairsPerStepAndThread = 256;
+
+Status choose_kernels(Engine::Impl& impl) {
+  const auto usable = kernels::usable_isas();
+  kernels::Isa isa = usable.back();
+  if (impl.options.isa != "auto") {
+    const auto named = kernels::isa_by_name(impl.options.isa);
+    if (!named || std::ranges::find(usable, *named) == usable.end())
+      return make_error(ErrorKind::usage, "--isa: '{}' is not to be had here; this machine runs: {}",
+                        impl.options.isa, usable_isa_names());
+    isa = *named;
+  }
+  impl.kernels = &kernels::kernel_table(isa);
+  impl.mode.isa = kernels::isa_name(isa);
+  const size_t threads =
+      impl.options.threads > 0 ? impl.options.threads : os::usable_core_count();
+  impl.pool = std::make_unique<ComputePool>(threads);
+  impl.mode.threads = static_cast<uint32_t>(threads);
+  return {};
+}
+
+void state_facts(Engine::Impl& impl) {
+  const ModelConfig& config = impl.model->config();
+  const WeightMap& weights = impl.model->weights();
+  const uint64_t expert_bytes_per_token = weights.expert_bytes_per_token(config);
+  impl.facts = {.file_name = impl.model->display_name(),
+                .architecture = std::string(config.architecture->name),
+                .router = describe_router(config),
+                .layer_count = config.layer_count(),
+                .vocabulary_size = config.vocabulary_size,
+                .context_trained_tokens = config.context_trained_tokens,
+                .expert_count = config.expert_count,
+                .expert_used_count = config.expert_used_count,
+                .dense_bytes = weights.dense_bytes(),
+                .expert_bytes = weights.experts.front().expert_bytes(),
+                .experts_bytes = weights.expert_bytes(),
+                .expert_bytes_per_token = expert_bytes_per_token,
+                .active_bytes_per_token =
+                    expert_bytes_per_token + weights.dense_bytes_per_token()};
+}
+
+/// What the probe and the ring take while the engine runs.
+constexpr uint64_t kIoBytes = 1 * kMiB;
+
+MemoryPlan make_memory_plan(const Engine::Impl& impl) {
+  const ModelConfig& config = impl.model->config();
+  const WeightMap& weights = impl.model->weights();
+  const auto backend_bytes = [&](size_t ubatch, size_t context) {
+    return CpuBackend::memory_bytes(config, weights, *impl.pool, {ubatch, context});
+  };
+  const auto batch_bytes = [&](size_t tokens) {
+    return ForwardPass::batch_bytes(config, weights, {tokens, tokens, 0});
+  };
+  constexpr size_t kMany = 1024;  // enough for rounding to vanish in the bytes of one token
+  const MemoryNeeds needs{
+      .process_bytes = os::resident_bytes(),
+      .dense_bytes = impl.model->dense_arena_bytes(),
+      .io_bytes = kIoBytes,
+      .kv_bytes_per_token =
+          KvCache::bytes_per_token(config, impl.kv_type()) +
+          (backend_bytes(1, 1 + kMany) - backend_bytes(1, 1)) / kMany,
+      .ubatch_bytes_per_token = (backend_bytes(kMany, 1) - backend_bytes(0, 1)) / kMany + 1,
+      .batch_bytes_per_token = (batch_bytes(2 * kMany) - batch_bytes(kMany)) / kMany + 1,
+      .fixed_scratch_bytes = backend_bytes(0, 1) + config.vocabulary_size * sizeof(float) * 33,
+      .context_trained_tokens = config.context_trained_tokens};
+  return plan_memory(os::memory_state(), impl.options, needs);
+}
+
+ResidencyPlan make_residency_plan(const Engine::Impl& impl, uint64_t cache_bytes_max,
+                                  std::vector<SlotPool::Layer>& layers) {
+  const ModelConfig& config = impl.model->config();
+  ResidencyInput input{.layers = {},
+                       .used_count = config.expert_used_count,
+                       .cache_bytes_max = impl.options.cache.bytes.value_or(cache_bytes_max),
+                       .slots_per_layer = impl.options.cache.slots_per_layer};
+  for (size_t layer = 0; layer < config.layer_count(); ++layer) {
+    const ExpertLayout& experts = impl.model->weights().experts[layer];
+    const auto layout = SlotLayout::of(experts, impl.model->expert_alignment(layer));
+    layers.push_back({layout, 0});
+    input.layers.push_back({experts.expert_count(), layout.slot_bytes});
+    if (impl.options.stream == StreamMode::off) input.slots_per_layer = config.expert_count;
+  }
+  ResidencyPlan plan = plan_residency(input);
+  for (size_t layer = 0; layer < layers.size(); ++layer)
+    layers[layer].slot_count = plan.slot_counts[layer];
+  if (impl.options.stream == StreamMode::off && plan.cache_bytes > cache_bytes_max)
+    plan.notes.push_back(fmt::format(
+        "--moe-stream off keeps all experts ({}) in memory, but {} are to be had",
+        format_bytes(plan.cache_bytes), format_bytes(cache_bytes_max)));
+  return plan;
+}
+
+Status make_expert_store(Engine::Impl& impl, const MemoryPlan& memory) {
+  std::vector<SlotPool::Layer> layers;
+  const ResidencyPlan plan = make_residency_plan(impl, memory.cache_bytes_max, layers);
+  for (const std::string& note : plan.notes) impl.log.info("{}", note);
+  auto slots = SlotPool::allocate(std::move(layers), impl.ledger);
+  if (!slots) return slots.error();
+  impl.slots = std::move(*slots);
+  impl.store = std::make_unique<ExpertStore>(
+      *impl.slots, impl.model->weights().experts, impl.model->queue(),
+      std::make_unique<LruPolicy>(impl.slots->slot_total()));
+  impl.mode.slots_per_layer = plan.slot_counts;
+  impl.mode.cache_bytes = plan.cache_bytes;
+  const bool resident = impl.options.stream == StreamMode::off;
+  impl.mode.mode = resident ? "resident" : impl.model->reads_direct() ? "streamed" : "buffered";
+  return resident ? impl.store->preload() : Status();
+}
+
+/// Reads of expert size tell what the drive gives to expert reads.
+void probe_drive(Engine::Impl& impl) {
+  const auto& parts = impl.model->weights().experts.front().parts();
+  const io::DeviceProfile profile = impl.model->probe_drive(parts.front().first_expert.bytes);
+  impl.mode.drive_bytes_per_s = profile.bytes_per_s;
+  impl.mode.drive_latency_us = profile.latency_us;
+}
+
+void log_mode(const Engine::Impl& impl) {
+  const RunMode& mode = impl.mode;
+  const auto [least, most] = std::ranges::minmax(mode.slots_per_layer);
+  impl.log.info("{}: {}, {} layers, router: {}", impl.facts.file_name, impl.facts.architecture,
+                impl.facts.layer_count, impl.facts.router);
+  impl.log.info("{}: {} dense in memory, {} for experts ({}{} of {} a layer), {} reads by {}, {} "
+                "threads of {}",
+                mode.mode, format_bytes(impl.facts.dense_bytes), format_bytes(mode.cache_bytes),
+                least, least == most ? std::string() : fmt::format("–{}", most),
+                impl.facts.expert_count, mode.direct ? "direct" : "buffered", mode.io,
+                mode.threads, mode.isa);
+  impl.log.info("context {} of {} trained positions; memory budget {} ({})", mode.context_tokens,
+                impl.facts.context_trained_tokens, format_bytes(mode.budget_bytes),
+                mode.budget_reason);
+}
+
+}  // namespace
+
+Status open_engine(const std::string& path, Engine::Impl& impl) {
+  const uint64_t start = os::now_ns();
+  if (Status chosen = choose_kernels(impl); !chosen) return chosen;
+  auto model = ModelFiles::open(path, impl.options, impl.log);
+  if (!model) return model.error();
+  impl.model = std::move(*model);
+  state_facts(impl);
+
+  // What is where in memory is decided before anything large is allocated.
+  const MemoryPlan memory = make_memory_plan(impl);
+  for (const std::string& note : memory.notes) impl.log.info("{}", note);
+  impl.mode.context_tokens = memory.context_tokens;
+  impl.mode.budget_bytes = memory.budget_bytes;
+  impl.mode.budget_reason = memory.budget_reason;
+  impl.mode.direct = impl.model->reads_direct();
+  impl.mode.io = impl.model->reader_name();
+
+  impl.ledger.add(MemoryUse::io, kIoBytes);
+  if (Status loaded = impl.model->load_dense(impl.ledger); !loaded) return loaded;
+  probe_drive(impl);
+  auto backend = CpuBackend::make(impl.model->config(), impl.model->weights(), *impl.kernels,
+                                  *impl.pool, {memory.ubatch_tokens, memory.context_tokens},
+                                  impl.ledger);
+  if (!backend) return backend.error();
+  impl.backend = std::move(*backend);
+  if (Status made = make_expert_store(impl, memory); !made) return made;
+  auto forward = ForwardPass::make(
+      impl.model->config(), impl.model->weights(), *impl.backend, *impl.store,
+      {.batch_token_max = memory.batch_tokens,
+       .ubatch_token_max = memory.ubatch_tokens,
+       .pairs_per_step = kPairsPerStepAndThread * impl.pool->thread_count()},
+      impl.ledger);
+  if (!forward) return forward.error();
+  impl.forward = std::move(*forward);
+  impl.mode.load_s = os::seconds_between(start, os::now_ns());
+  log_mode(impl);
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,79 @@
+#include "engine/memory_plan.h"
+
+#include <algorithm>
+
+#include "base/units.h"
+
+namespace sluice {
+namespace {
+
+/// A cgroup also counts what the kernel holds for us (page tables, pinned pages, sockets), and kills
+/// at the limit; this much of it stays unused.
+constexpr uint64_t kCgroupMargin = 12 * kMiB;
+
+/// Thread stacks, the ring, strings and other small allocations made after the plan.
+constexpr uint64_t kSmallAllocations = 6 * kMiB;
+
+constexpr size_t kAutoContextMax = 8192;
+constexpr size_t kAutoContextMin = 512;
+constexpr size_t kBatchTokensMax = 4096;
+constexpr uint64_t kKvShare = 8;     ///< an automatic context takes at most 1/8 of the budget
+constexpr uint64_t kBatchShare = 16; ///< a prompt's working memory takes at most 1/16
+
+uint64_t less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+
+void choose_budget(const os::MemoryState& state, const EngineOptions& options,
+                   const MemoryNeeds& needs, MemoryPlan& plan) {
+  if (options.ram_bytes > 0) {
+    plan.budget_bytes = options.ram_bytes;
+    plan.budget_reason = "--ram";
+    return;
+  }
+  // Both say what may be added to what we have already.
+  plan.budget_bytes =
+      less(state.available_bytes + needs.process_bytes, options.headroom_bytes);
+  plan.budget_reason = "available memory less the headroom";
+  if (!state.cgroup_left_bytes) return;
+  const uint64_t group = less(*state.cgroup_left_bytes + needs.process_bytes, kCgroupMargin);
+  if (group >= plan.budget_bytes) return;
+  plan.budget_bytes = group;
+  plan.budget_reason = "the memory limit of the control group";
+}
+
+size_t choose_context(const EngineOptions& options, const MemoryNeeds& needs, uint64_t budget) {
+  if (options.context_tokens > 0) return options.context_tokens;
+  const uint64_t fits = budget / kKvShare / std::max<uint64_t>(1, needs.kv_bytes_per_token);
+  const uint64_t wanted = std::clamp<uint64_t>(fits, kAutoContextMin, kAutoContextMax);
+  return std::min<uint64_t>(wanted, needs.context_trained_tokens);
+}
+
+}  // namespace
+
+MemoryPlan plan_memory(const os::MemoryState& state, const EngineOptions& options,
+                       const MemoryNeeds& needs) {
+  MemoryPlan plan;
+  choose_budget(state, options, needs, plan);
+  plan.context_tokens = choose_context(options, needs, plan.budget_bytes);
+  if (plan.context_tokens > needs.context_trained_tokens)
+    plan.notes.push_back(fmt::format("the model was trained for {} positions; text beyond them "
+                                     "may lose its sense", needs.context_trained_tokens));
+  plan.ubatch_tokens = std::min<size_t>(options.ubatch_tokens, plan.context_tokens);
+  const uint64_t batch_fits = plan.budget_bytes / kBatchShare /
+                              std::max<uint64_t>(1, needs.batch_bytes_per_token);
+  const size_t batch_most = std::min(plan.context_tokens, kBatchTokensMax);
+  plan.batch_tokens = std::clamp<size_t>(batch_fits, std::min(plan.ubatch_tokens, batch_most),
+                                         batch_most);
+  const uint64_t fixed = needs.process_bytes + kSmallAllocations + needs.dense_bytes +
+                         needs.io_bytes + needs.fixed_scratch_bytes +
+                         plan.context_tokens * needs.kv_bytes_per_token +
+                         plan.ubatch_tokens * needs.ubatch_bytes_per_token +
+                         plan.batch_tokens * needs.batch_bytes_per_token;
+  plan.cache_bytes_max = less(plan.budget_bytes, fixed);
+  if (fixed > plan.budget_bytes)
+    plan.notes.push_back(fmt::format(
+        "{} are needed before any expert, {} are to be had ({}); the system may have to swap",
+        format_bytes(fixed), format_bytes(plan.budget_bytes), plan.budget_reason));
+  return plan;
+}
+
+}  // namespace sluice

@@ -1,0 +1,39 @@
+// How the memory of the process is divided before anything large is allocated: what there is, what
+// must be resident, how long the context may be, and what is left for experts. Numbers in, numbers
+// and sentences out. Pure; any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/options.h"
+#include "os/memory.h"
+
+namespace sluice {
+
+struct MemoryNeeds {
+  uint64_t process_bytes = 0;  ///< resident now: program, heap, vocabulary
+  uint64_t dense_bytes = 0;
+  uint64_t io_bytes = 0;
+  uint64_t kv_bytes_per_token = 0;
+  uint64_t ubatch_bytes_per_token = 0;  ///< backend scratch
+  uint64_t batch_bytes_per_token = 0;   ///< forward pass
+  uint64_t fixed_scratch_bytes = 0;     ///< logits and per-thread buffers
+  uint32_t context_trained_tokens = 0;
+};
+
+struct MemoryPlan {
+  uint64_t budget_bytes = 0;  ///< for the whole process
+  std::string budget_reason;  ///< "the cgroup's limit", …
+  size_t context_tokens = 0;
+  size_t batch_tokens = 0;
+  size_t ubatch_tokens = 0;
+  uint64_t cache_bytes_max = 0;  ///< what is left for experts, before --moe-stream-cache
+  std::vector<std::string> notes;
+};
+
+MemoryPlan plan_memory(const os::MemoryState& state, const EngineOptions& options,
+                       const MemoryNeeds& needs);
+
+}  // namespace sluice

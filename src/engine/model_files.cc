@@ -1,0 +1,145 @@
+#include "engine/model_files.h"
+
+#include <algorithm>
+
+#include "io/window.h"
+
+namespace sluice {
+namespace {
+
+os::DirectMode direct_mode(DirectReads reads) {
+  switch (reads) {
+    case DirectReads::on: return os::DirectMode::on;
+    case DirectReads::off: return os::DirectMode::off;
+    case DirectReads::automatic: break;
+  }
+  return os::DirectMode::auto_detect;
+}
+
+os::ReaderOptions reader_options(const EngineOptions& options) {
+  os::ReaderOptions wanted;
+  if (options.io == ReadBackend::uring) wanted.kind = os::ReaderKind::uring;
+  if (options.io == ReadBackend::threads) wanted.kind = os::ReaderKind::threads;
+  wanted.thread_count = options.io_threads;
+  return wanted;
+}
+
+std::string file_name_of(const std::string& path) {
+  const size_t slash = path.find_last_of('/');
+  return slash == std::string::npos || slash + 1 == path.size() ? path : path.substr(slash + 1);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ModelFiles>> ModelFiles::open(const std::string& path,
+                                                     const EngineOptions& options,
+                                                     const Log& log) {
+  auto file = gguf::GgufFile::open(path);
+  if (!file) return file.error();
+  std::unique_ptr<ModelFiles> model(new ModelFiles);
+  model->display_name_ = file_name_of(path);
+  auto config = read_config(*file, log);
+  if (!config) return config.error().at(path);
+  model->config_ = std::move(*config);
+  auto weights = plan_weights(*file, model->config_);
+  if (!weights) return weights.error().at(path);
+  model->weights_ = std::move(*weights);
+  auto vocabulary = read_vocabulary(*file);
+  if (!vocabulary) return vocabulary.error().at(path);
+  auto tokenizer = text::Tokenizer::make(std::move(*vocabulary));
+  if (!tokenizer) return tokenizer.error().at(path);
+  model->tokenizer_ = std::move(*tokenizer);
+  if (Status opened = model->open_shards(*file, options, log); !opened) return opened.error();
+  return model;
+}
+
+Status ModelFiles::open_shards(const gguf::GgufFile& file, const EngineOptions& options,
+                               const Log& log) {
+  std::vector<const os::File*> pointers;
+  std::vector<io::FileFacts> facts;
+  for (const std::string& path : file.paths()) {
+    auto shard = os::File::open(path, direct_mode(options.direct));
+    if (!shard) return shard.error();
+    if (!shard->is_direct() && options.direct != DirectReads::off)
+      log.info("{}: the file system refuses direct reads; reading through the page cache", path);
+    direct_ &= shard->is_direct();
+    file_bytes_ += shard->bytes();
+    shards_.push_back(std::make_unique<os::File>(std::move(*shard)));
+    pointers.push_back(shards_.back().get());
+    facts.push_back({path, shards_.back()->alignment()});
+  }
+  std::string uring_refusal;
+  auto reader = os::make_async_reader(pointers, reader_options(options), &uring_refusal);
+  if (!reader) return reader.error();
+  reader_ = std::move(*reader);
+  if (!uring_refusal.empty())
+    log.info("io_uring is not to be had ({}); reading with {} threads", uring_refusal,
+             options.io_threads);
+  queue_ = std::make_unique<io::ReadQueue>(*reader_, std::move(facts));
+  return {};
+}
+
+ModelFiles::~ModelFiles() {
+  queue_.reset();
+  if (ledger_ != nullptr) ledger_->remove(MemoryUse::weights, dense_arena_.bytes());
+}
+
+uint32_t ModelFiles::expert_alignment(size_t layer) const {
+  uint32_t most = 0;
+  for (const ExpertPart& part : weights_->experts[layer].parts())
+    most = std::max(most, queue_->alignment(part.first_expert.file));
+  return most;
+}
+
+uint64_t ModelFiles::dense_arena_bytes() const {
+  uint64_t bytes = 0;
+  for (const DenseTensor& tensor : weights_->dense_tensors)
+    bytes += io::window_bytes_max(tensor.extent.bytes, queue_->alignment(tensor.extent.file));
+  return bytes;
+}
+
+Status ModelFiles::load_dense(Ledger& ledger) {
+  auto arena = os::Arena::allocate(dense_arena_bytes(), "the dense weights");
+  if (!arena) return arena.error();
+  dense_arena_ = std::move(*arena);
+  ledger_ = &ledger;
+  ledger.add(MemoryUse::weights, dense_arena_.bytes());
+
+  std::optional<Error> failure;
+  const io::ReadSink sink{[](void* context, uint64_t, const Error* error) {
+                            auto& first = *static_cast<std::optional<Error>*>(context);
+                            if (error != nullptr && !first) first = *error;
+                          },
+                          &failure};
+  std::byte* place = dense_arena_.begin();
+  for (const DenseTensor& tensor : weights_->dense_tensors) {
+    const uint32_t alignment = queue_->alignment(tensor.extent.file);
+    while (!queue_->has_room()) queue_->wait();
+    queue_->push({.wanted = tensor.extent,
+                  .buffer = place,
+                  .read_class = io::ReadClass::load,
+                  .tag = 0,
+                  .sink = sink});
+    tensor.matrix->data = place + io::window_of(tensor.extent, alignment).head;
+    place += io::window_bytes_max(tensor.extent.bytes, alignment);
+  }
+  queue_->drain();
+  if (failure) return *failure;
+  return {};
+}
+
+std::vector<std::span<const std::byte>> ModelFiles::dense_pieces() const {
+  std::vector<std::span<const std::byte>> pieces;
+  for (const DenseTensor& tensor : weights_->dense_tensors)
+    pieces.emplace_back(tensor.matrix->data, tensor.matrix->bytes());
+  return pieces;
+}
+
+io::DeviceProfile ModelFiles::probe_drive(uint64_t read_bytes) {
+  const auto largest = std::ranges::max_element(
+      shards_, {}, [](const auto& shard) { return shard->bytes(); });
+  const auto index = static_cast<uint32_t>(largest - shards_.begin());
+  return io::probe_device(*reader_, index, **largest, {.read_bytes = read_bytes});
+}
+
+}  // namespace sluice

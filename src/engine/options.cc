@@ -1,0 +1,173 @@
+#include "engine/options.h"
+
+#include <charconv>
+#include <utility>
+
+#include "base/units.h"
+
+namespace sluice {
+namespace {
+
+Error refusal(std::string_view text, std::string_view allowed) {
+  return make_error(ErrorKind::usage, "'{}' is not allowed; give {}", text, allowed);
+}
+
+Result<uint32_t> parse_count(std::string_view text, uint32_t min, uint32_t max) {
+  uint32_t value = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc{} || end != text.data() + text.size() || value < min || value > max)
+    return refusal(text, fmt::format("a whole number from {} to {}", min, max));
+  return value;
+}
+
+/// "auto" leaves 0, which stands for it; anything else is a count.
+template <uint32_t EngineOptions::*member, uint32_t min, uint32_t max>
+Status set_count_or_auto(EngineOptions& options, std::string_view text) {
+  if (text == "auto") {
+    options.*member = 0;
+    return {};
+  }
+  auto value = parse_count(text, min, max);
+  if (!value) return value.error();
+  options.*member = *value;
+  return {};
+}
+
+template <uint32_t EngineOptions::*member, uint32_t min, uint32_t max>
+Status set_count(EngineOptions& options, std::string_view text) {
+  auto value = parse_count(text, min, max);
+  if (!value) return value.error();
+  options.*member = *value;
+  return {};
+}
+
+template <uint64_t EngineOptions::*member>
+Status set_size(EngineOptions& options, std::string_view text) {
+  auto value = parse_size(text);
+  if (!value) return value.error();
+  options.*member = *value;
+  return {};
+}
+
+Status set_ram(EngineOptions& options, std::string_view text) {
+  if (text != "auto") return set_size<&EngineOptions::ram_bytes>(options, text);
+  options.ram_bytes = 0;
+  return {};
+}
+
+/// One of a few words.
+template <typename Enum, size_t count>
+Status set_word(Enum& target, std::string_view text,
+                const std::pair<std::string_view, Enum> (&words)[count]) {
+  std::string allowed;
+  for (const auto& [word, value] : words) {
+    if (word == text) {
+      target = value;
+      return {};
+    }
+    allowed += fmt::format("{}{}", allowed.empty() ? "" : "|", word);
+  }
+  return refusal(text, allowed);
+}
+
+Status set_kv(EngineOptions& options, std::string_view text) {
+  return set_word(options.kv, text, {std::pair<std::string_view, KvFormat>{"f16", KvFormat::f16},
+                                     {"f32", KvFormat::f32}});
+}
+
+Status set_isa(EngineOptions& options, std::string_view text) {
+  options.isa = text;  // whether this machine has it is found out when the engine opens
+  return {};
+}
+
+Status set_stream(EngineOptions& options, std::string_view text) {
+  return set_word(options.stream, text,
+                  {std::pair<std::string_view, StreamMode>{"auto", StreamMode::automatic},
+                   {"on", StreamMode::on},
+                   {"off", StreamMode::off}});
+}
+
+Status set_cache(EngineOptions& options, std::string_view text) {
+  options.cache = {};
+  if (text == "auto") return {};
+  if (text.ends_with('s')) {
+    auto slots = parse_count(text.substr(0, text.size() - 1), 1, 65536);
+    if (!slots) return refusal(text, "auto, a size (2G, 300M) or slots for each layer (16s)");
+    options.cache.slots_per_layer = *slots;
+    return {};
+  }
+  auto bytes = parse_size(text);
+  if (!bytes) return refusal(text, "auto, a size (2G, 300M) or slots for each layer (16s)");
+  options.cache.bytes = *bytes;
+  return {};
+}
+
+Status set_evict(EngineOptions& options, std::string_view text) {
+  return set_word(options.evict, text,
+                  {std::pair<std::string_view, EvictionKind>{"lru", EvictionKind::lru}});
+}
+
+Status set_direct(EngineOptions& options, std::string_view text) {
+  return set_word(options.direct, text,
+                  {std::pair<std::string_view, DirectReads>{"auto", DirectReads::automatic},
+                   {"on", DirectReads::on},
+                   {"off", DirectReads::off}});
+}
+
+Status set_io(EngineOptions& options, std::string_view text) {
+  return set_word(options.io, text,
+                  {std::pair<std::string_view, ReadBackend>{"auto", ReadBackend::automatic},
+                   {"uring", ReadBackend::uring},
+                   {"threads", ReadBackend::threads}});
+}
+
+constexpr OptionSpec kOptions[] = {
+    {"--threads", "auto|N", "auto", "threads that compute",
+     "auto takes the cores that affinity and the cgroup quota allow; fewer leave cores to others",
+     set_count_or_auto<&EngineOptions::threads, 1, 1024>},
+    {"--ctx", "auto|N", "auto", "positions that a session can hold",
+     "auto takes what an eighth of the memory holds, at most 8192 and what the model was trained "
+     "for",
+     set_count_or_auto<&EngineOptions::context_tokens, 1, 1u << 24>},
+    {"--kv", "f16|f32", "f16", "format of the KV cache",
+     "f32 is closest to the definition, f16 takes half the memory", set_kv},
+    {"--isa", "auto|NAME|list", "auto", "instruction set of the kernels",
+     "results are the same to the last bit; for comparing speed and for reports of faults",
+     set_isa},
+    {"--ubatch", "N", "512", "tokens in one compute call of a prompt",
+     "fewer take less memory, more are faster up to a point; results are the same",
+     set_count<&EngineOptions::ubatch_tokens, 1, 65536>},
+    {"--ram", "auto|SIZE", "auto", "memory that the process may use in all",
+     "auto takes what is available less the headroom, under the cgroup's limit", set_ram},
+    {"--moe-stream", "auto|on|off", "auto", "stream routed experts from the drive",
+     "off reads all experts at the start and needs memory for all of them; auto streams",
+     set_stream},
+    {"--moe-stream-cache", "auto|NG|NM|Ns", "auto", "memory for experts, or slots for each layer",
+     "auto takes what the budget leaves; the output is the same at any size", set_cache},
+    {"--moe-stream-headroom", "SIZE", "512M", "available memory left to other programs",
+     "raise it on a desktop; a cgroup's limit is not reduced by it",
+     set_size<&EngineOptions::headroom_bytes>},
+    {"--moe-stream-evict", "lru", "lru", "which expert leaves the cache first",
+     "lru: the least recently used", set_evict},
+    {"--moe-stream-direct", "auto|on|off", "auto", "read past the page cache",
+     "off for a file system that is faster through the page cache", set_direct},
+    {"--moe-stream-io", "auto|uring|threads", "auto", "how reads are issued",
+     "auto takes io_uring where the system allows it", set_io},
+    {"--moe-stream-io-threads", "N", "8", "reading threads where io_uring is not used",
+     "the drive's useful queue depth", set_count<&EngineOptions::io_threads, 1, 256>},
+};
+
+}  // namespace
+
+std::span<const OptionSpec> option_table() { return kOptions; }
+
+Status set_option(EngineOptions& options, std::string_view name, std::string_view text) {
+  for (const OptionSpec& spec : kOptions) {
+    if (spec.name != name) continue;
+    Status done = spec.set(options, text);
+    return done.ok() ? done : Status(done.error().at(name));
+  }
+  return make_error(ErrorKind::usage, "{} is not an option", name);
+}
+
+}  // namespace sluice

@@ -1,0 +1,65 @@
+#include <algorithm>
+#include <cmath>
+
+#include "engine/engine_impl.h"
+
+namespace sluice {
+
+Session::Session(std::unique_ptr<SessionState> state) : state_(std::move(state)) {}
+Session::~Session() = default;
+
+Status Session::prefill(std::span<const text::TokenId> tokens) {
+  return state_->append(tokens, LogitsWanted::last, nullptr);
+}
+
+Status Session::prefill(std::span<const text::TokenId> tokens, const LogitsReceiver& receiver) {
+  return state_->append(tokens, LogitsWanted::all, &receiver);
+}
+
+Status Session::decode(text::TokenId token) {
+  return state_->append({&token, 1}, LogitsWanted::last, nullptr);
+}
+
+std::span<const float> Session::logits() const {
+  return state_->tokens.empty() ? std::span<const float>{} : std::span<const float>(state_->logits);
+}
+
+std::span<const text::TokenId> Session::tokens() const { return state_->tokens; }
+void Session::reset() { state_->tokens.clear(); }
+
+/// Runs the tokens in batches. Those of a batch that succeeded stay, also when a later one fails:
+/// then the tokens before the call are restored, and with them the state.
+Status SessionState::append(std::span<const text::TokenId> added, LogitsWanted wanted,
+                            const LogitsReceiver* receiver) {
+  CHECK(!added.empty());
+  const size_t before = tokens.size();
+  if (added.size() > kv.context_token_max() - before)
+    return make_error(ErrorKind::usage,
+                      "{} tokens after {} do not fit the context of {}; raise --ctx or shorten the "
+                      "prompt", added.size(), before, kv.context_token_max());
+  bool finite = true;
+  const LogitsSink sink = [&](std::span<const float> rows, size_t count) {
+    finite &= std::ranges::all_of(rows, [](float value) { return std::isfinite(value); });
+    const size_t vocabulary = logits.size();
+    std::ranges::copy(rows.last(vocabulary), logits.begin());
+    if (receiver != nullptr) (*receiver)(rows, count);
+  };
+  const size_t batch_max = engine.forward->limits().batch_token_max;
+  for (size_t first = 0; first < added.size(); first += batch_max) {
+    const auto batch = added.subspan(first, std::min(batch_max, added.size() - first));
+    const bool last = first + batch.size() == added.size();
+    const LogitsWanted now = last || wanted == LogitsWanted::all ? wanted : LogitsWanted::none;
+    Status done = engine.forward->step(batch, tokens.size(), kv, now, sink, engine.stop);
+    if (done.ok() && !finite)
+      done = make_error(ErrorKind::corrupt, "{}: the logits at position {} are not finite; the "
+                        "file may be damaged", engine.facts.file_name, tokens.size());
+    if (!done) {
+      tokens.resize(before);
+      return done;
+    }
+    tokens.insert(tokens.end(), batch.begin(), batch.end());
+  }
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,33 @@
+// What the expert cache and its reads did, counted so that the sums below always hold:
+//   lookup_count = hit_count + join_count + miss_count
+//   demand_read_count = miss_count · parts per expert (when no read has failed)
+#pragma once
+
+#include <cstdint>
+
+namespace sluice {
+
+struct ExpertStats {
+  uint64_t lookup_count = 0;  ///< questions "is this expert here"
+  uint64_t hit_count = 0;     ///< resident
+  uint64_t join_count = 0;    ///< already being read
+  uint64_t miss_count = 0;    ///< caused demand reads
+  uint64_t eviction_count = 0;
+  uint64_t demand_read_count = 0;  ///< requests to the drive, one per part
+  uint64_t demand_bytes = 0;       ///< expert bytes they brought, without what alignment adds
+  uint64_t stall_ns = 0;           ///< computing waited for experts
+
+  /// What happened between an earlier reading and this one.
+  ExpertStats since(const ExpertStats& before) const {
+    return {lookup_count - before.lookup_count,
+            hit_count - before.hit_count,
+            join_count - before.join_count,
+            miss_count - before.miss_count,
+            eviction_count - before.eviction_count,
+            demand_read_count - before.demand_read_count,
+            demand_bytes - before.demand_bytes,
+            stall_ns - before.stall_ns};
+  }
+};
+
+}  // namespace sluice

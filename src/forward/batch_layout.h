@@ -1,0 +1,40 @@
+// Where the arrays of a batch lie in one block of memory. Pure arithmetic; any thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "backend/backend.h"
+#include "model/weight_map.h"
+
+namespace sluice {
+
+struct ForwardLimits;
+
+/// Tokens whose logits are computed together: rows of a whole vocabulary are large.
+size_t logits_token_max(const ForwardLimits& limits);
+
+class BatchLayout {
+ public:
+  BatchLayout(const ModelConfig& config, const WeightMap& map, const ForwardLimits& limits);
+
+  uint64_t bytes() const { return bytes_; }
+  /// All arrays but pair_of, which belongs to the grouping.
+  BatchBuffers place(std::byte* memory) const;
+  float* logits(std::byte* memory) const;
+
+ private:
+  /// An array of rows; stride 0: not needed.
+  struct Rows {
+    uint64_t offset = 0;
+    uint64_t stride = 0;
+  };
+  Rows take(uint64_t row_count, uint64_t stride);
+
+  uint64_t bytes_ = 0;
+  size_t used_count_;
+  Rows hidden_, experts_, weights_, expert_output_, logits_;
+  std::array<Rows, kActivationFormatCount> ffn_input_, activated_;
+};
+
+}  // namespace sluice

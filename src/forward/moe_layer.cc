@@ -1,0 +1,100 @@
+#include "forward/moe_layer.h"
+
+#include <algorithm>
+
+namespace sluice {
+
+MoeLayer::MoeLayer(Backend& backend, ExpertStore& store, size_t group_count_max,
+                   size_t pairs_per_step)
+    : backend_(backend), store_(store), pairs_per_step_(pairs_per_step) {
+  order_.reserve(group_count_max);
+  active_.reserve(group_count_max);
+  works_.reserve(group_count_max);
+  chosen_.reserve(group_count_max);
+}
+
+Status MoeLayer::run(uint32_t layer, const Grouping& grouping, const BatchBuffers& batch,
+                     const std::atomic<bool>* stop) {
+  const ExpertLayout& layout = store_.layout(layer);
+  order_groups(layer, grouping);
+  while (next_ < order_.size() || !active_.empty()) {
+    acquire_more(layer, grouping);
+    store_.pump();
+    if (store_.error()) return abandon(*store_.error());
+    if (stop != nullptr && stop->load(std::memory_order_relaxed))
+      return abandon(make_error(ErrorKind::interrupted, "interrupted"));
+    // Finished experts free their slots, so down goes first.
+    if (compute_ready(Stage::down, layout.down_parts(), batch)) continue;
+    if (compute_ready(Stage::gate_up, layout.gate_up_parts(), batch)) continue;
+    store_.wait();
+  }
+  return {};
+}
+
+/// Resident experts first, so that they compute while the others are read; both in file order.
+void MoeLayer::order_groups(uint32_t layer, const Grouping& grouping) {
+  order_.assign(grouping.groups().begin(), grouping.groups().end());
+  // By hand and in place: std::stable_partition may allocate.
+  size_t resident = 0;
+  for (const ExpertGroup& group : grouping.groups())
+    if (store_.is_resident({layer, group.expert})) order_[resident++] = group;
+  for (const ExpertGroup& group : grouping.groups())
+    if (resident < order_.size() && !store_.is_resident({layer, group.expert}))
+      order_[resident++] = group;
+  next_ = 0;
+}
+
+void MoeLayer::acquire_more(uint32_t layer, const Grouping& grouping) {
+  while (next_ < order_.size()) {
+    const ExpertGroup& group = order_[next_];
+    const ExpertId id{layer, group.expert};
+    ExpertLease lease = store_.acquire(id);
+    if (!lease) return;
+    const ExpertWork work{.view = store_.view(lease, id),
+                          .tokens = grouping.token_of_pair() + group.first_pair,
+                          .token_count = group.token_count,
+                          .first_pair = group.first_pair};
+    active_.push_back({std::move(lease), work, Stage::gate_up});
+    ++next_;
+  }
+}
+
+/// Computes one step of the experts that wait for this stage and have the parts it needs, at most
+/// pairs_per_step_ pairs of them. False when there is none.
+bool MoeLayer::compute_ready(Stage stage, PartMask parts, const BatchBuffers& batch) {
+  works_.clear();
+  chosen_.clear();
+  size_t pairs = 0;
+  for (size_t i = 0; i < active_.size() && pairs < pairs_per_step_; ++i) {
+    const Active& active = active_[i];
+    if (active.stage != stage || !active.lease.ready(parts)) continue;
+    works_.push_back(active.work);
+    chosen_.push_back(i);
+    pairs += active.work.token_count;
+  }
+  if (works_.empty()) return false;
+  if (stage == Stage::gate_up)
+    backend_.expert_gate_up(works_, batch);
+  else
+    backend_.expert_down(works_, batch);
+  advance(stage);
+  return true;
+}
+
+/// Moves the computed experts on: from gate_up to down, from down to finished.
+void MoeLayer::advance(Stage stage) {
+  if (stage == Stage::gate_up) {
+    for (const size_t index : chosen_) active_[index].stage = Stage::down;
+    return;
+  }
+  for (const size_t index : chosen_) active_[index].lease = {};
+  std::erase_if(active_, [](const Active& active) { return !active.lease; });
+}
+
+Status MoeLayer::abandon(Error error) {
+  active_.clear();
+  store_.settle();
+  return error;
+}
+
+}  // namespace sluice

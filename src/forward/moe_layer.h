@@ -1,0 +1,57 @@
+// The routed experts of one layer for one batch: acquire, compute what is here, wait for the rest.
+//
+// Decode and prefill are the same loop. Experts that are resident are leased first and computed
+// while the missing ones are read; an expert's gate and up are computed as soon as they have landed,
+// its down when that has. When a layer needs more experts than it has slots they go in waves: a
+// finished expert's lease is dropped, the next missing one takes its slot, and its read overlaps the
+// computing of those that are here. Each expert is read at most once per batch.
+//
+// The order in which experts are computed never shows: each writes its own rows, and the sum is
+// taken in routing order afterwards. One thread at a time.
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include "backend/backend.h"
+#include "experts/expert_store.h"
+#include "forward/grouping.h"
+
+namespace sluice {
+
+class MoeLayer {
+ public:
+  /// `group_count_max`: the most experts of a layer. `pairs_per_step` bounds what is computed
+  /// before reads are looked after again.
+  MoeLayer(Backend& backend, ExpertStore& store, size_t group_count_max, size_t pairs_per_step);
+
+  /// Computes the expert outputs of every pair. On a read error, or when `stop` becomes true, all
+  /// leases are dropped, reads have ended, and the batch is void.
+  Status run(uint32_t layer, const Grouping& grouping, const BatchBuffers& batch,
+             const std::atomic<bool>* stop);
+
+ private:
+  enum class Stage : uint8_t { gate_up, down };
+  struct Active {
+    ExpertLease lease;
+    ExpertWork work;
+    Stage stage = Stage::gate_up;
+  };
+
+  void order_groups(uint32_t layer, const Grouping& grouping);
+  void acquire_more(uint32_t layer, const Grouping& grouping);
+  bool compute_ready(Stage stage, PartMask parts, const BatchBuffers& batch);
+  void advance(Stage stage);
+  Status abandon(Error error);
+
+  Backend& backend_;
+  ExpertStore& store_;
+  const size_t pairs_per_step_;
+  std::vector<ExpertGroup> order_;  ///< groups of this run, resident ones first
+  size_t next_ = 0;                 ///< in order_: the first that has no lease yet
+  std::vector<Active> active_;      ///< leased and not finished
+  std::vector<ExpertWork> works_;   ///< of one step
+  std::vector<size_t> chosen_;      ///< in active_: whose works they are
+};
+
+}  // namespace sluice

@@ -1,0 +1,104 @@
+#include "io/device_probe.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "base/random.h"
+#include "base/units.h"
+#include "os/arena.h"
+#include "os/clock.h"
+
+namespace sluice::io {
+namespace {
+
+constexpr size_t kSingleReads = 5;
+constexpr size_t kReadsMin = 8;  ///< below this a rate says nothing
+
+/// Reads windows of one size at random places of one file.
+class Probe {
+ public:
+  Probe(os::AsyncReader& reader, uint32_t file, uint64_t window_count, uint64_t read_bytes,
+        std::byte* buffers)
+      : reader_(reader),
+        file_(file),
+        window_count_(window_count),
+        read_bytes_(read_bytes),
+        buffers_(buffers) {}
+
+  void start(uint64_t buffer_index) {
+    const os::ReadOp op{.file = file_,
+                        .offset = random_.below(window_count_) * read_bytes_,
+                        .buffer = buffers_ + buffer_index * read_bytes_,
+                        .bytes = static_cast<uint32_t>(read_bytes_),
+                        .tag = buffer_index};
+    reader_.submit({&op, 1});
+  }
+
+  /// Waits for one read; its buffer is free again. A failed read makes the probe void.
+  uint64_t finish_one() {
+    os::ReadCompletion done{};
+    reader_.poll({&done, 1}, true);
+    failed_ |= done.result != static_cast<int64_t>(read_bytes_);
+    return done.tag;
+  }
+
+  bool failed() const { return failed_; }
+
+ private:
+  os::AsyncReader& reader_;
+  const uint32_t file_;
+  const uint64_t window_count_;
+  const uint64_t read_bytes_;
+  std::byte* const buffers_;
+  Random random_{1};
+  bool failed_ = false;
+};
+
+double median_latency_us(Probe& probe) {
+  std::array<double, kSingleReads> seconds{};
+  for (double& value : seconds) {
+    const uint64_t start = os::now_ns();
+    probe.start(0);
+    probe.finish_one();
+    value = os::seconds_between(start, os::now_ns());
+  }
+  std::sort(seconds.begin(), seconds.end());
+  return seconds[kSingleReads / 2] * 1e6;
+}
+
+double rate_at_depth(Probe& probe, uint64_t read_bytes, size_t depth, const ProbeOptions& options) {
+  const uint64_t reads_max = std::max<uint64_t>(options.bytes_max / read_bytes, kReadsMin);
+  const uint64_t start = os::now_ns();
+  uint64_t started = 0, finished = 0;
+  for (; started < std::min<uint64_t>(depth, reads_max); ++started) probe.start(started);
+  while (finished < started) {
+    const uint64_t buffer = probe.finish_one();
+    ++finished;
+    const bool in_time = os::seconds_between(start, os::now_ns()) < options.seconds_max;
+    if (started < reads_max && (in_time || started < kReadsMin)) {
+      probe.start(buffer);
+      ++started;
+    }
+  }
+  return static_cast<double>(finished * read_bytes) / os::seconds_between(start, os::now_ns());
+}
+
+}  // namespace
+
+DeviceProfile probe_device(os::AsyncReader& reader, uint32_t file, const os::File& facts,
+                           const ProbeOptions& options) {
+  const uint64_t read_bytes = round_up(options.read_bytes, facts.alignment());
+  const uint64_t window_count = facts.bytes() / read_bytes;
+  const size_t depth = std::min(options.depth, reader.depth_max());
+  if (window_count < kReadsMin) return {};
+  auto buffers = os::Arena::allocate(depth * read_bytes, "drive probe");
+  if (!buffers) return {};
+  Probe probe(reader, file, window_count, read_bytes, buffers->begin());
+  DeviceProfile profile;
+  profile.latency_us = median_latency_us(probe);
+  profile.bytes_per_s = rate_at_depth(probe, read_bytes, depth, options);
+  return probe.failed() ? DeviceProfile{} : profile;
+}
+
+}  // namespace sluice::io

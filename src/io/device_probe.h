@@ -1,0 +1,30 @@
+// What the drive under a model file can do, measured by reading some of the file the way experts
+// will be read: the same reader, direct where possible, windows of expert size, several at once.
+// Without these numbers nobody can tell a slow engine from a slow drive.
+#pragma once
+
+#include <cstdint>
+
+#include "os/async_read.h"
+
+namespace sluice::io {
+
+struct DeviceProfile {
+  double bytes_per_s = 0;  ///< reading at depth, 0 when it could not be measured
+  double latency_us = 0;   ///< median of single reads of the same size
+};
+
+struct ProbeOptions {
+  uint64_t read_bytes = 1u << 20;   ///< of one read, rounded up to the alignment
+  uint64_t bytes_max = 64u << 20;   ///< read in all
+  double seconds_max = 0.1;         ///< stop starting reads after this
+  size_t depth = 16;
+};
+
+/// Reads windows spread over the file. REQUIRES: nothing is in flight in the reader; on return
+/// nothing is. A file too small for a handful of reads gives zeros. The buffers (depth · read_bytes)
+/// are released before it returns.
+DeviceProfile probe_device(os::AsyncReader& reader, uint32_t file, const os::File& facts,
+                           const ProbeOptions& options);
+
+}  // namespace sluice::io

@@ -1,0 +1,52 @@
+// The hyper-parameters of a model, read from its file's keys, checked, and completed by the
+// architecture's defaults. Everything that varies by layer is per layer here, whether the file
+// gives a scalar or an array. Immutable after reading; any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "gguf/gguf_file.h"
+#include "model/architecture.h"
+
+namespace sluice {
+
+struct LayerConfig {
+  uint32_t head_count = 0;     ///< query heads
+  uint32_t kv_head_count = 0;  ///< key/value heads; divides head_count
+};
+
+struct ModelConfig {
+  const Architecture* architecture = nullptr;
+  std::string name;  ///< `general.name`, may be empty
+
+  uint32_t hidden_size = 0;
+  uint32_t vocabulary_size = 0;  ///< rows of the embedding
+  uint32_t context_trained_tokens = 0;
+  float rms_epsilon = 1e-6f;
+
+  uint32_t head_dim = 0;     ///< of queries, keys and values
+  uint32_t rotated_dim = 0;  ///< how many of them RoPE rotates; even
+  double rope_base = 10000.0;
+
+  uint32_t expert_count = 0;       ///< per MoE layer
+  uint32_t expert_used_count = 0;  ///< k
+  uint32_t expert_hidden_size = 0; ///< rows of gate and up
+  GatingRule gating;
+
+  std::vector<LayerConfig> layers;
+
+  size_t layer_count() const { return layers.size(); }
+};
+
+/// Errors name the key and what is supported. A key of this architecture that we know to change the
+/// arithmetic and do not implement stops the load; one that we have never heard of is logged.
+Result<ModelConfig> read_config(const gguf::GgufFile& file, const Log& log);
+
+/// "softmax over 128 experts, 8 used, renormalised": the resolved router, printed at load.
+std::string describe_router(const ModelConfig& config);
+
+}  // namespace sluice

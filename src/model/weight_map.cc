@@ -1,0 +1,188 @@
+#include "model/weight_map.h"
+
+#include <algorithm>
+
+namespace sluice {
+namespace {
+
+/// A tensor seen as a matrix: dimension 0 runs along a row, the others are rows.
+Matrix matrix_of(const gguf::Tensor& tensor, uint64_t rows) {
+  const uint64_t cols = tensor.shape[0];
+  return {.dtype = tensor.dtype,
+          .rows = rows,
+          .cols = cols,
+          .row_bytes = dtype_bytes(tensor.dtype, cols),
+          .data = nullptr};
+}
+
+Status check_decodable(const gguf::Tensor& tensor) {
+  const DtypeInfo& info = dtype_info(tensor.dtype);
+  if (info.decode != nullptr) return {};
+  return make_error(ErrorKind::unsupported, "tensor '{}' has type {}; supported: {}", tensor.name,
+                    info.name, supported_dtypes());
+}
+
+/// Collects tensors by name and remembers the first thing that is wrong.
+class Planner {
+ public:
+  Planner(const gguf::GgufFile& file, WeightMap& map) : file_(file), map_(map) {}
+
+  /// A dense tensor of `rows` × `cols` (one dimension when rows is 1). rows 0: any number.
+  void dense(std::string name, uint64_t rows, uint64_t cols, Matrix& matrix) {
+    const gguf::Tensor* tensor = find(name);
+    if (tensor == nullptr) return;
+    const uint64_t found_rows = tensor->shape.size() == 1 ? 1 : tensor->shape[1];
+    const bool flat = tensor->shape.size() <= 2;
+    if (!flat || tensor->shape[0] != cols || (rows != 0 && found_rows != rows))
+      return fail(make_error(ErrorKind::corrupt, "tensor '{}' has shape {}, expected [{}, {}]",
+                             name, tensor->shape_text(), cols,
+                             rows == 0 ? std::string("any") : std::to_string(rows)));
+    matrix = matrix_of(*tensor, found_rows);
+    map_.dense_tensors.push_back({std::move(name), tensor->extent, &matrix});
+  }
+
+  /// A vector that is multiplied element by element: must be F32.
+  void norm(std::string name, uint64_t count, Matrix& matrix) {
+    dense(name, 1, count, matrix);
+    if (!error_ && matrix.dtype != Dtype::f32)
+      fail(make_error(ErrorKind::unsupported, "tensor '{}' has type {}; norms must be F32", name,
+                      dtype_info(matrix.dtype).name));
+  }
+
+  ExpertPart expert_part(const std::string& name, ExpertPartKind kind, uint64_t rows,
+                         uint64_t cols, uint64_t experts) {
+    const gguf::Tensor* tensor = find(name);
+    if (tensor == nullptr) return {};
+    const std::vector<uint64_t> expected{cols, rows, experts};
+    if (tensor->shape != expected) {
+      fail(make_error(ErrorKind::corrupt, "tensor '{}' has shape {}, expected [{}, {}, {}]", name,
+                      tensor->shape_text(), cols, rows, experts));
+      return {};
+    }
+    FileExtent first = tensor->extent;
+    first.bytes = tensor->extent.bytes / experts;
+    return {.kind = kind, .shape = matrix_of(*tensor, rows), .first_expert = first};
+  }
+
+  /// The third dimension of an expert tensor: how many experts this layer has.
+  uint64_t expert_count(const std::string& name) {
+    const gguf::Tensor* tensor = find(name);
+    if (tensor == nullptr) return 1;
+    if (tensor->shape.size() == 3) return tensor->shape[2];
+    fail(make_error(ErrorKind::corrupt, "tensor '{}' has shape {}, expected three dimensions", name,
+                    tensor->shape_text()));
+    return 1;
+  }
+
+  bool has(const std::string& name) const { return file_.find_tensor(name) != nullptr; }
+  const std::optional<Error>& error() const { return error_; }
+
+  void fail(Error error) {
+    if (!error_) error_ = std::move(error);
+  }
+
+ private:
+  const gguf::Tensor* find(const std::string& name) {
+    const gguf::Tensor* tensor = file_.find_tensor(name);
+    if (tensor == nullptr) {
+      fail(make_error(ErrorKind::corrupt, "tensor '{}' is missing", name));
+      return nullptr;
+    }
+    if (auto decodable = check_decodable(*tensor); !decodable) {
+      fail(decodable.error());
+      return nullptr;
+    }
+    return tensor;
+  }
+
+  const gguf::GgufFile& file_;
+  WeightMap& map_;
+  std::optional<Error> error_;
+};
+
+ExpertLayout plan_experts(Planner& plan, const std::string& prefix, uint64_t experts,
+                          const ModelConfig& config) {
+  const uint64_t wide = config.expert_hidden_size;
+  const uint64_t hidden = config.hidden_size;
+  std::vector<ExpertPart> parts;
+  if (plan.has(prefix + "ffn_gate_up_exps.weight")) {
+    parts.push_back(plan.expert_part(prefix + "ffn_gate_up_exps.weight", ExpertPartKind::gate_up,
+                                     2 * wide, hidden, experts));
+  } else {
+    parts.push_back(plan.expert_part(prefix + "ffn_gate_exps.weight", ExpertPartKind::gate, wide,
+                                     hidden, experts));
+    parts.push_back(plan.expert_part(prefix + "ffn_up_exps.weight", ExpertPartKind::up, wide,
+                                     hidden, experts));
+  }
+  parts.push_back(plan.expert_part(prefix + "ffn_down_exps.weight", ExpertPartKind::down, hidden,
+                                   wide, experts));
+  if (plan.error()) return {};
+  return ExpertLayout(static_cast<uint32_t>(experts), parts);
+}
+
+void plan_layer(Planner& plan, size_t index, const ModelConfig& config, WeightMap& map) {
+  const std::string prefix = fmt::format("blk.{}.", index);
+  LayerWeights& layer = map.dense.layers[index];
+  const uint64_t hidden = config.hidden_size;
+  const uint64_t query_rows = uint64_t{config.layers[index].head_count} * config.head_dim;
+  const uint64_t kv_rows = uint64_t{config.layers[index].kv_head_count} * config.head_dim;
+  plan.norm(prefix + "attn_norm.weight", hidden, layer.attention_norm);
+  plan.dense(prefix + "attn_q.weight", query_rows, hidden, layer.query);
+  plan.dense(prefix + "attn_k.weight", kv_rows, hidden, layer.key);
+  plan.dense(prefix + "attn_v.weight", kv_rows, hidden, layer.value);
+  plan.dense(prefix + "attn_output.weight", hidden, query_rows, layer.attention_output);
+  if (config.architecture->query_key_norm == QueryKeyNorm::per_head) {
+    plan.norm(prefix + "attn_q_norm.weight", config.head_dim, layer.query_norm);
+    plan.norm(prefix + "attn_k_norm.weight", config.head_dim, layer.key_norm);
+  }
+  plan.norm(prefix + "ffn_norm.weight", hidden, layer.ffn_norm);
+  const uint64_t experts = plan.expert_count(prefix + "ffn_down_exps.weight");
+  if (experts < config.expert_used_count || experts > config.expert_count)
+    plan.fail(make_error(ErrorKind::corrupt, "layer {} has {} experts; {} are used of {}", index,
+                         experts, config.expert_used_count, config.expert_count));
+  plan.dense(prefix + "ffn_gate_inp.weight", experts, hidden, layer.router);
+  map.experts.push_back(plan_experts(plan, prefix, experts, config));
+}
+
+}  // namespace
+
+uint64_t WeightMap::dense_bytes() const {
+  uint64_t bytes = 0;
+  for (const DenseTensor& tensor : dense_tensors) bytes += tensor.extent.bytes;
+  return bytes;
+}
+
+uint64_t WeightMap::expert_bytes() const {
+  uint64_t bytes = 0;
+  for (const ExpertLayout& layer : experts) bytes += layer.expert_bytes() * layer.expert_count();
+  return bytes;
+}
+
+uint64_t WeightMap::expert_bytes_per_token(const ModelConfig& config) const {
+  uint64_t bytes = 0;
+  for (const ExpertLayout& layer : experts)
+    if (layer.expert_count() > 0) bytes += layer.expert_bytes() * config.expert_used_count;
+  return bytes;
+}
+
+uint64_t WeightMap::dense_bytes_per_token() const {
+  return dense_bytes() - (output_is_embedding ? 0 : dense.embedding.bytes());
+}
+
+Result<std::unique_ptr<WeightMap>> plan_weights(const gguf::GgufFile& file, ModelConfig& config) {
+  auto map = std::make_unique<WeightMap>();
+  map->dense.layers.resize(config.layer_count());
+  Planner plan(file, *map);
+  plan.dense("token_embd.weight", 0, config.hidden_size, map->dense.embedding);
+  config.vocabulary_size = static_cast<uint32_t>(map->dense.embedding.rows);
+  plan.norm("output_norm.weight", config.hidden_size, map->dense.output_norm);
+  map->output_is_embedding = !plan.has("output.weight");
+  if (!map->output_is_embedding)
+    plan.dense("output.weight", config.vocabulary_size, config.hidden_size, map->dense.output);
+  for (size_t i = 0; i < config.layer_count() && !plan.error(); ++i)
+    plan_layer(plan, i, config, *map);
+  if (plan.error()) return *plan.error();
+  return map;
+}
+
+}  // namespace sluice
