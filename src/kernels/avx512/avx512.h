@@ -25,8 +25,8 @@ void store_value_f16(const float* value, size_t head_dim, size_t position, size_
 void store_value_f32(const float* value, size_t head_dim, size_t position, size_t value_stride,
                      void* values);
 
-void quantize_q8_256(const float* x, size_t cols, std::byte* row);
-void quantize_q8_32(const float* x, size_t cols, std::byte* row);
+void quantize_q8_256(const float* x, size_t cols, const QuantizedRow& row);
+void quantize_q8_32(const float* x, size_t cols, const QuantizedRow& row);
 
 void rms_norm(const float* x, const float* weight, float eps, size_t n, float* out);
 void add(const float* x, size_t n, float* y);

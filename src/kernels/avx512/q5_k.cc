@@ -13,14 +13,16 @@ struct Q5K {
   static constexpr size_t half_column(size_t run, size_t half) { return 64 * run + 32 * half; }
 
   inline void unpack_scales(const PanelBlocks& blocks, SuperScales& scales) {
-    constexpr size_t kQh = 16;  // offsetof(BlockQ5_K, qh)
     unpack_k_header(blocks, scales);
-    load_dwords(blocks, kQh, fifth);
-    load_dwords(blocks, kQh + 16, fifth + 4);
   }
 
   inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
-    constexpr size_t kQs = 48;  // offsetof(BlockQ5_K, qs)
+    constexpr size_t kQh = 16;  // offsetof(BlockQ5_K, qh)
+    constexpr size_t kQs = 48;
+    if (index == 0) {
+      load_dwords(blocks, kQh, fifth);
+      load_dwords(blocks, kQh + 16, fifth + 4);
+    }
     __m512i packed[8];
     load_dwords(blocks, kQs + 32 * index, packed);
     load_dwords(blocks, kQs + 32 * index + 16, packed + 4);

@@ -5,28 +5,18 @@
 namespace sluice::kernels::avx512 {
 namespace {
 
-/// The arrays of a row, and zeros behind the first.
-struct RowArrays {
-  RowArrays(size_t cols, size_t block_columns, std::byte* row) {
-    const size_t scale_offset = pad(cols);
-    q = reinterpret_cast<int8_t*>(row);
-    scale = reinterpret_cast<float*>(row + scale_offset);
-    sum16 =
-        reinterpret_cast<int16_t*>(row + scale_offset + pad(cols / block_columns * sizeof(float)));
-    for (size_t i = cols; i < scale_offset; i += 32)
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(q + i), _mm256_setzero_si256());
-  }
-
-  static constexpr size_t pad(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
-  int8_t* q;
-  float* scale;
-  int16_t* sum16;
-};
-
 /// |x| as integers: they order like the magnitudes, with infinity and then NaN above them all.
 inline __m512i magnitude_bits(__m512 x) {
   return _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fffffff));
+}
+
+/// The first value whose magnitude is the given one. REQUIRES: there is one.
+inline float first_of_magnitude(const float* x, uint32_t bits) {
+  const __m512i wanted = _mm512_set1_epi32(static_cast<int>(bits));
+  for (;; x += 16) {
+    const __mmask16 equal = _mm512_cmpeq_epi32_mask(magnitude_bits(_mm512_loadu_ps(x)), wanted);
+    if (equal != 0) return x[__builtin_ctz(equal)];
+  }
 }
 
 /// Quantises 16 values and returns their sum. What is not finite after scaling becomes 0.
@@ -41,30 +31,22 @@ inline int16_t quantize_16(const float* x, __m512 inverse, int8_t* q) {
 
 }  // namespace
 
-void quantize_q8_256(const float* x, size_t cols, std::byte* row) {
-  const RowArrays arrays(cols, kSuperBlock, row);
+void quantize_q8_256(const float* x, size_t cols, const QuantizedRow& row) {
   for (size_t block = 0; block < cols / kSuperBlock; ++block) {
     const float* values = x + block * kSuperBlock;
     __m512i maxima = _mm512_setzero_si512();
     for (size_t i = 0; i < kSuperBlock; i += 16)
       maxima = _mm512_max_epu32(maxima, magnitude_bits(_mm512_loadu_ps(values + i)));
-    const auto largest = static_cast<int>(_mm512_reduce_max_epu32(maxima));
-    size_t first = 0;  // the first value of that magnitude has the sign
-    for (__mmask16 equal = 0; equal == 0; first += 16) {
-      const __m512i bits = magnitude_bits(_mm512_loadu_ps(values + first));
-      equal = _mm512_cmpeq_epi32_mask(bits, _mm512_set1_epi32(largest));
-      first += equal != 0 ? static_cast<size_t>(__builtin_ctz(equal)) - 16 : 0;
-    }
-    const float inverse = largest == 0 ? 0.0f : -127.0f / values[first];
+    const uint32_t largest = _mm512_reduce_max_epu32(maxima);
+    const float inverse = largest == 0 ? 0.0f : -127.0f / first_of_magnitude(values, largest);
     for (size_t i = 0; i < kSuperBlock; i += 16)
-      arrays.sum16[(block * kSuperBlock + i) / 16] =
-          quantize_16(values + i, _mm512_set1_ps(inverse), arrays.q + block * kSuperBlock + i);
-    arrays.scale[block] = largest == 0 ? 0.0f : 1.0f / inverse;
+      row.sum16[(block * kSuperBlock + i) / 16] =
+          quantize_16(values + i, _mm512_set1_ps(inverse), row.q + block * kSuperBlock + i);
+    row.scale[block] = largest == 0 ? 0.0f : 1.0f / inverse;
   }
 }
 
-void quantize_q8_32(const float* x, size_t cols, std::byte* row) {
-  const RowArrays arrays(cols, kSmallBlock, row);
+void quantize_q8_32(const float* x, size_t cols, const QuantizedRow& row) {
   for (size_t block = 0; block < cols / kSmallBlock; ++block) {
     const float* values = x + block * kSmallBlock;
     const __m512i low = magnitude_bits(_mm512_loadu_ps(values));
@@ -73,10 +55,10 @@ void quantize_q8_32(const float* x, size_t cols, std::byte* row) {
     const float d = _mm_cvtss_f32(_mm_castsi128_ps(_mm_cvtsi32_si128(largest))) / 127.0f;
     const __m512 inverse = _mm512_set1_ps(d != 0.0f ? 1.0f / d : 0.0f);
     for (size_t i = 0; i < kSmallBlock; i += 16)
-      arrays.sum16[(block * kSmallBlock + i) / 16] =
-          quantize_16(values + i, inverse, arrays.q + block * kSmallBlock + i);
+      row.sum16[(block * kSmallBlock + i) / 16] =
+          quantize_16(values + i, inverse, row.q + block * kSmallBlock + i);
     const __m128i half = _mm_cvtps_ph(_mm_set_ss(d), _MM_FROUND_TO_NEAREST_INT);
-    arrays.scale[block] = _mm_cvtss_f32(_mm_cvtph_ps(half));
+    row.scale[block] = _mm_cvtss_f32(_mm_cvtph_ps(half));
   }
 }
 

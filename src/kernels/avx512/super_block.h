@@ -3,8 +3,9 @@
 // A format is a struct, made anew for each super-block, with
 //   kBlockBytes, kSubColumns (16 or 32), kOffset (see panel.h), kHasMin
 //   half_column(run, half)            where each half of a run's columns begins
-//   unpack_scales(blocks, scales)     everything but the weights
 //   unpack_run(blocks, run, groups)   64 columns of weights, runs in ascending order
+//   unpack_scales(blocks, scales)     everything else, called after the first run: where scales
+//                                     lie behind the weights, reading them first costs a fifth
 #pragma once
 
 #include "kernels/avx512/panel_matmul.h"
@@ -32,11 +33,11 @@ struct SuperBlocks {
     }
     SuperScales scales;
     Format format;
-    format.unpack_scales(blocks, scales);
 #pragma GCC unroll 4
     for (size_t r = 0; r < kSuperBlock / kRunColumns; ++r) {
       Run run;
       format.unpack_run(blocks, r, run);
+      if (r == 0) format.unpack_scales(blocks, scales);
       for (size_t t = 0; t < chunk.count; ++t)
         add_run(run, r, scales, chunk.tokens[t], chunk.sums[t], chunk.totals[t]);
     }
