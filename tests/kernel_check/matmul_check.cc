@@ -133,6 +133,16 @@ TEST_P(Matmul, ShapesOddAndEven) {
   }
 }
 
+/// More tokens and rows than a kernel is likely to hold at once.
+TEST_P(Matmul, BeyondEveryTile) {
+  for (const size_t tokens : {63, 65, 127, 128, 129, 200}) {
+    compare({35, 512, tokens}, {.weight_offset = 2, .out_gap = 1, .scattered = tokens % 2 == 0});
+    if (HasFailure()) return;
+  }
+  compare({300, 768, 1}, {});
+  compare({97, 4096, 2}, {.row_gap = 3});
+}
+
 TEST_P(Matmul, EveryMisalignmentOfTheWeights) {
   for (size_t offset = 0; offset < 64; ++offset) {
     compare({17, 512, 1}, {.weight_offset = offset});

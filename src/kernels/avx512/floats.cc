@@ -8,6 +8,7 @@
 
 #include "kernels/avx512/avx512.h"
 #include "kernels/avx512/lanes.h"
+#include "kernels/avx512/prefetch.h"
 
 namespace sluice::kernels::avx512 {
 namespace {
@@ -76,8 +77,10 @@ inline const float* activation_row(const MatmulArgs& args, size_t token) {
 
 /// The rows and tokens from here on, at most kRows and kTokens.
 template <class Format, size_t kRows, size_t kTokens>
-void multiply_tile(const MatmulArgs& args, size_t first_row, size_t first_token) {
+void multiply_tile(const MatmulArgs& args, size_t first_row, size_t first_token,
+                   Prefetch& prefetch) {
   static_assert(kRows * kTokens <= 16);
+  constexpr bool kStreaming = kTokens <= 2;  // the weights' way from memory is what takes the time
   using Element = typename Format::Element;
   const size_t row_count = args.row_count - first_row < kRows ? args.row_count - first_row : kRows;
   const Element* w[kRows];
@@ -90,10 +93,15 @@ void multiply_tile(const MatmulArgs& args, size_t first_row, size_t first_token)
     const size_t token = first_token + t;
     x[t] = activation_row(args, token < args.token_count ? token : args.token_count - 1);
   }
+  if constexpr (kStreaming)
+    prefetch.start_rows(args.weights + (first_row + row_count) * args.row_bytes);
   __m512 sums[16];  // [token][row]
   for (__m512& sum : sums) sum = _mm512_setzero_ps();
   size_t i = 0;
   for (; i + kLanes <= args.cols; i += kLanes) {
+    if constexpr (kStreaming)
+      for (size_t bytes = 0; bytes < kRows * kLanes * sizeof(Element); bytes += 256)
+        prefetch.advance_256();
     __m512 weights[kRows];
     for (size_t r = 0; r < kRows; ++r) weights[r] = Format::load(w[r] + i);
     for (size_t t = 0; t < kTokens; ++t) {
@@ -120,15 +128,17 @@ template <class Format>
 void multiply(const MatmulArgs& args) {
   constexpr size_t kRows = 4;
   constexpr size_t kTokens = 4;
+  Prefetch prefetch(args.weights, args.row_count * args.row_bytes);
   for (size_t r = 0; r < args.row_count; r += 2 * kRows) {
     if (args.token_count == 1) {
-      multiply_tile<Format, 2 * kRows, 1>(args, r, 0);
+      multiply_tile<Format, 2 * kRows, 1>(args, r, 0, prefetch);
     } else if (args.token_count == 2) {
-      multiply_tile<Format, 2 * kRows, 2>(args, r, 0);
+      multiply_tile<Format, 2 * kRows, 2>(args, r, 0, prefetch);
     } else {
       for (size_t t = 0; t < args.token_count; t += kTokens) {
-        multiply_tile<Format, kRows, kTokens>(args, r, t);
-        if (r + kRows < args.row_count) multiply_tile<Format, kRows, kTokens>(args, r + kRows, t);
+        multiply_tile<Format, kRows, kTokens>(args, r, t, prefetch);
+        if (r + kRows < args.row_count)
+          multiply_tile<Format, kRows, kTokens>(args, r + kRows, t, prefetch);
       }
     }
   }

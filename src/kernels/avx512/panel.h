@@ -17,6 +17,7 @@
 #include <cstring>
 
 #include "kernels/avx512/intrinsics.h"
+#include "kernels/avx512/prefetch.h"
 
 namespace sluice::kernels::avx512 {
 namespace {
@@ -34,6 +35,7 @@ using Run = __m512i[kRunGroups];
 struct PanelBlocks {
   const std::byte* first;
   size_t row_bytes;
+  Prefetch& prefetch;
 };
 
 /// Hides where a value comes from. g++ would else keep the addresses of all 16 rows across uses,
@@ -58,6 +60,7 @@ inline __m256i load_row_pair(const std::byte* p, size_t four_rows) {
 /// much.
 inline void load_dwords(const PanelBlocks& blocks, size_t offset, __m512i* dwords) {
   const size_t stride = blocks.row_bytes;
+  blocks.prefetch.advance_256();
   __m256i halves[2][4];
   for (size_t half = 0; half < 2; ++half) {
     const std::byte* p = opaque(blocks.first + offset + 8 * half * stride);

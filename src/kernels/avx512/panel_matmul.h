@@ -6,10 +6,6 @@
 // activations of a stretch stay in the first-level cache. One token or a thousand, it is the same
 // code: with one the weights' way from memory is what takes the time, with many the
 // multiplications are.
-//
-// Sixteen rows are sixteen streams, too many for the hardware's prefetcher. But panels follow each
-// other in memory, so a cursor that walks straight on, one panel ahead, keeps the memory busy: 5
-// GB/s became 17 on one core of an EPYC Genoa (2025).
 #pragma once
 
 #include "kernels/avx512/panel.h"
@@ -43,41 +39,26 @@ struct Chunk {
   __m512 acc[kTokenChunk];      ///< float sums so far
 };
 
-/// The fetching cursor described above, towards the second-level cache. A fetch never faults, but
-/// it stops at the end: what follows is another thread's.
-class Prefetch {
- public:
-  Prefetch(const std::byte* first, size_t bytes)
-      : next_(first), goal_(first), end_(first + bytes) {}
-
-  /// Everything before `goal` is to be on its way.
-  void reach(const std::byte* goal) {
-    goal_ = goal;
-    const std::byte* stop = goal < end_ ? goal : end_;
-    for (; next_ < stop; next_ += 64) _mm_prefetch(next_, _MM_HINT_T1);
-  }
-  void advance(size_t bytes) { reach(goal_ + bytes); }
-
- private:
-  const std::byte* next_;
-  const std::byte* goal_;
-  const std::byte* end_;
-};
-
 /// Hands out the stretches of up to 16 rows. If rows or columns are missing, what exists is copied
 /// to a buffer of full size, so that nobody reads outside the weights.
 template <size_t kStretchBytes>
 class Panel {
  public:
-  Panel(const std::byte* rows, size_t row_bytes, size_t row_count)
-      : rows_(rows), row_bytes_(row_bytes), row_count_(row_count < 16 ? row_count : 16) {}
+  Panel(const std::byte* rows, size_t row_bytes, size_t row_count, Prefetch& prefetch)
+      : rows_(rows),
+        row_bytes_(row_bytes),
+        row_count_(row_count < kPanelRows ? row_count : kPanelRows),
+        prefetch_(prefetch) {
+    prefetch.start_rows(rows + row_count_ * row_bytes);
+  }
 
   PanelBlocks stretch(size_t offset, size_t bytes) {
-    if (row_count_ == kPanelRows && bytes == kStretchBytes) return {rows_ + offset, row_bytes_};
+    if (row_count_ == kPanelRows && bytes == kStretchBytes)
+      return {rows_ + offset, row_bytes_, prefetch_};
     std::memset(copy_, 0, sizeof copy_);
     for (size_t r = 0; r < row_count_; ++r)
       std::memcpy(copy_ + r * kStretchBytes, rows_ + offset + r * row_bytes_, bytes);
-    return {copy_, kStretchBytes};
+    return {copy_, kStretchBytes, prefetch_};
   }
 
   /// The lanes that are rows.
@@ -87,17 +68,18 @@ class Panel {
   const std::byte* rows_;
   size_t row_bytes_;
   size_t row_count_;
+  Prefetch& prefetch_;
   std::byte copy_[kPanelRows * kStretchBytes];
 };
 
 /// Where the activations of tokens lie; quant/activation.h restated.
+template <size_t kBlockColumns>
 class TokenRows {
  public:
-  TokenRows(const MatmulArgs& args, size_t block_columns)
+  explicit TokenRows(const MatmulArgs& args)
       : args_(args),
-        block_columns_(block_columns),
         scale_offset_(pad(args.cols)),
-        sum16_offset_(scale_offset_ + pad(args.cols / block_columns * sizeof(float))) {}
+        sum16_offset_(scale_offset_ + pad(args.cols / kBlockColumns * sizeof(float))) {}
 
   Token at(size_t token, size_t column) const {
     const size_t index =
@@ -105,29 +87,27 @@ class TokenRows {
     const std::byte* row = args_.activations + index * args_.activation_stride;
     return {reinterpret_cast<const int8_t*>(row) + column,
             reinterpret_cast<const int16_t*>(row + sum16_offset_) + column / 16,
-            reinterpret_cast<const float*>(row + scale_offset_) + column / block_columns_};
+            reinterpret_cast<const float*>(row + scale_offset_) + column / kBlockColumns};
   }
 
  private:
   static constexpr size_t pad(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
   const MatmulArgs& args_;
-  size_t block_columns_;
   size_t scale_offset_;
   size_t sum16_offset_;
 };
 
-/// Family has kBlockColumns, kBlockBytes, and multiply(blocks, columns, chunk, prefetch), which
+/// Family has kBlockColumns, kBlockBytes, and multiply(blocks, columns, chunk), which
 /// adds the `columns` ≤ kStretchColumns of a stretch to the sums.
 template <class Family>
 void multiply_panel(const MatmulArgs& args, size_t first_token, size_t first_row, Chunk& chunk,
                     Prefetch& prefetch) {
   constexpr size_t kStretchBytes = kStretchColumns / Family::kBlockColumns * Family::kBlockBytes;
-  const TokenRows rows(args, Family::kBlockColumns);
+  const TokenRows<Family::kBlockColumns> rows(args);
   const std::byte* weights = args.weights + first_row * args.row_bytes;
-  Panel<kStretchBytes> panel(weights, args.row_bytes, args.row_count - first_row);
+  Panel<kStretchBytes> panel(weights, args.row_bytes, args.row_count - first_row, prefetch);
   for (size_t t = 0; t < chunk.count; ++t) chunk.acc[t] = _mm512_setzero_ps();
-  prefetch.reach(weights + kPanelRows * args.row_bytes);
   for (size_t column = 0; column < args.cols; column += kStretchColumns) {
     const size_t left = args.cols - column;
     const size_t columns = left < kStretchColumns ? left : kStretchColumns;
@@ -135,7 +115,7 @@ void multiply_panel(const MatmulArgs& args, size_t first_token, size_t first_row
     for (size_t t = 0; t < chunk.count; ++t) chunk.tokens[t] = rows.at(first_token + t, column);
     Family::multiply(panel.stretch(column / Family::kBlockColumns * Family::kBlockBytes,
                                    blocks * Family::kBlockBytes),
-                     columns, chunk, prefetch);
+                     columns, chunk);
   }
   float* out = args.out + first_token * args.out_stride + first_row;
   for (size_t t = 0; t < chunk.count; ++t)

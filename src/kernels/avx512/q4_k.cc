@@ -12,11 +12,11 @@ struct Q4K {
 
   static constexpr size_t half_column(size_t run, size_t half) { return 64 * run + 32 * half; }
 
-  static inline void unpack_scales(const PanelBlocks& blocks, SuperScales& scales) {
+  inline void unpack_scales(const PanelBlocks& blocks, SuperScales& scales) {
     unpack_k_header(blocks, scales);
   }
 
-  static inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
+  inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
     constexpr size_t kQs = 16;  // offsetof(BlockQ4_K, qs)
     __m512i packed[8];
     load_dwords(blocks, kQs + 32 * index, packed);

@@ -12,19 +12,20 @@ struct Q5K {
 
   static constexpr size_t half_column(size_t run, size_t half) { return 64 * run + 32 * half; }
 
-  static inline void unpack_scales(const PanelBlocks& blocks, SuperScales& scales) {
+  inline void unpack_scales(const PanelBlocks& blocks, SuperScales& scales) {
     unpack_k_header(blocks, scales);
   }
 
-  static inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
+  inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
     constexpr size_t kQh = 16;  // offsetof(BlockQ5_K, qh)
     constexpr size_t kQs = 48;
+    if (index == 0) {
+      load_dwords(blocks, kQh, fifth);
+      load_dwords(blocks, kQh + 16, fifth + 4);
+    }
     __m512i packed[8];
-    __m512i fifth[8];
     load_dwords(blocks, kQs + 32 * index, packed);
     load_dwords(blocks, kQs + 32 * index + 16, packed + 4);
-    load_dwords(blocks, kQh, fifth);
-    load_dwords(blocks, kQh + 16, fifth + 4);
     const __m512i low_half = _mm512_set1_epi8(15);
     const __m512i bit_4 = _mm512_set1_epi8(16);
     const __m512i to_bit_4 = _mm512_set1_epi32(static_cast<int>(2 * index + 28) % 32);
@@ -37,6 +38,8 @@ struct Q5K {
       run[8 + i] = _mm512_or_si512(high, _mm512_and_si512(_mm512_srli_epi32(moved, 1), bit_4));
     }
   }
+
+  __m512i fifth[8];  ///< the fifth bits of all columns: qh
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ struct Q6K {
     return 128 * (run / 2) + 32 * (run % 2) + 64 * half;
   }
 
-  static inline void unpack_scales(const PanelBlocks& blocks, SuperScales& scales) {
+  inline void unpack_scales(const PanelBlocks& blocks, SuperScales& scales) {
     constexpr size_t kScales = 192;  // offsetof(BlockQ6_K, scales)
     constexpr size_t kD = 208;
     __m512i bytes[4];
@@ -29,14 +29,15 @@ struct Q6K {
     scales.d = load_f16(blocks, kD);
   }
 
-  static inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
+  inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
     constexpr size_t kQh = 128;  // offsetof(BlockQ6_K, qh)
     __m512i packed[8];
-    __m512i upper[8];
     load_dwords(blocks, 32 * index, packed);
     load_dwords(blocks, 32 * index + 16, packed + 4);
-    load_dwords(blocks, kQh + 32 * (index / 2), upper);
-    load_dwords(blocks, kQh + 32 * (index / 2) + 16, upper + 4);
+    if (index % 2 == 0) {
+      load_dwords(blocks, kQh + 16 * index, upper);
+      load_dwords(blocks, kQh + 16 * index + 16, upper + 4);
+    }
     const __m512i low_half = _mm512_set1_epi8(0x0f);
     const __m512i bits_4_5 = _mm512_set1_epi8(0x30);
     const int shift = 2 * static_cast<int>(index % 2);
@@ -50,6 +51,8 @@ struct Q6K {
       run[8 + i] = _mm512_or_si512(high, _mm512_and_si512(for_high, bits_4_5));
     }
   }
+
+  __m512i upper[8];  ///< the upper bits of this and the next run: 32 bytes of qh
 
  private:
   /// The top byte of each lane.

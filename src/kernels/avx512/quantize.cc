@@ -10,6 +10,15 @@ inline __m512i magnitude_bits(__m512 x) {
   return _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fffffff));
 }
 
+/// The first value whose magnitude is the given one. REQUIRES: there is one.
+inline float first_of_magnitude(const float* x, uint32_t bits) {
+  const __m512i wanted = _mm512_set1_epi32(static_cast<int>(bits));
+  for (;; x += 16) {
+    const __mmask16 equal = _mm512_cmpeq_epi32_mask(magnitude_bits(_mm512_loadu_ps(x)), wanted);
+    if (equal != 0) return x[__builtin_ctz(equal)];
+  }
+}
+
 /// Quantises 16 values and returns their sum. What is not finite after scaling becomes 0.
 inline int16_t quantize_16(const float* x, __m512 inverse, int8_t* q) {
   const __m512 product = _mm512_mul_ps(_mm512_loadu_ps(x), inverse);
@@ -28,14 +37,8 @@ void quantize_q8_256(const float* x, size_t cols, const QuantizedRow& row) {
     __m512i maxima = _mm512_setzero_si512();
     for (size_t i = 0; i < kSuperBlock; i += 16)
       maxima = _mm512_max_epu32(maxima, magnitude_bits(_mm512_loadu_ps(values + i)));
-    const auto largest = static_cast<int>(_mm512_reduce_max_epu32(maxima));
-    size_t first = 0;  // the first value of that magnitude has the sign
-    for (__mmask16 equal = 0; equal == 0; first += 16) {
-      const __m512i bits = magnitude_bits(_mm512_loadu_ps(values + first));
-      equal = _mm512_cmpeq_epi32_mask(bits, _mm512_set1_epi32(largest));
-      first += equal != 0 ? static_cast<size_t>(__builtin_ctz(equal)) - 16 : 0;
-    }
-    const float inverse = largest == 0 ? 0.0f : -127.0f / values[first];
+    const uint32_t largest = _mm512_reduce_max_epu32(maxima);
+    const float inverse = largest == 0 ? 0.0f : -127.0f / first_of_magnitude(values, largest);
     for (size_t i = 0; i < kSuperBlock; i += 16)
       row.sum16[(block * kSuperBlock + i) / 16] =
           quantize_16(values + i, _mm512_set1_ps(inverse), row.q + block * kSuperBlock + i);

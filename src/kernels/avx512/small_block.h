@@ -16,11 +16,9 @@ struct SmallBlocks {
   static constexpr size_t kBlockColumns = kSmallBlock;
   static constexpr size_t kBlockBytes = Format::kBlockBytes;
 
-  static inline void multiply(const PanelBlocks& blocks, size_t columns, Chunk& chunk,
-                              Prefetch& prefetch) {
+  static inline void multiply(const PanelBlocks& blocks, size_t columns, Chunk& chunk) {
     for (size_t t = 0; t < chunk.count; ++t) prepare_sums(chunk.tokens[t], columns, chunk.sums[t]);
     for (size_t b = 0; b < columns / kSmallBlock; b += 2) {
-      prefetch.advance(kPanelRows * 2 * kBlockBytes);
       const __m512 d[2] = {load_f16(blocks, b * kBlockBytes),
                            load_f16(blocks, (b + 1) * kBlockBytes)};
       Run run;

@@ -1,10 +1,11 @@
 // The formats in super-blocks of 256 columns, whose sub-blocks of 16 or 32 carry integer scales.
 //
-// A format is a struct with
+// A format is a struct, made anew for each super-block, with
 //   kBlockBytes, kSubColumns (16 or 32), kOffset (see panel.h), kHasMin
 //   half_column(run, half)            where each half of a run's columns begins
-//   unpack_scales(blocks, scales)     everything but the weights
-//   unpack_run(blocks, run, groups)   64 columns of weights
+//   unpack_run(blocks, run, groups)   64 columns of weights, runs in ascending order
+//   unpack_scales(blocks, scales)     everything else, called after the first run: where scales
+//                                     lie behind the weights, reading them first costs a fifth
 #pragma once
 
 #include "kernels/avx512/panel_matmul.h"
@@ -25,19 +26,18 @@ struct SuperBlocks {
   static constexpr size_t kBlockColumns = kSuperBlock;
   static constexpr size_t kBlockBytes = Format::kBlockBytes;
 
-  static inline void multiply(const PanelBlocks& blocks, size_t, Chunk& chunk, Prefetch& prefetch) {
-    constexpr size_t kRuns = kSuperBlock / kRunColumns;
+  static inline void multiply(const PanelBlocks& blocks, size_t, Chunk& chunk) {
     for (size_t t = 0; t < chunk.count; ++t) {
       prepare_sums(chunk.tokens[t], chunk.sums[t]);
       chunk.totals[t] = _mm512_setzero_si512();
     }
     SuperScales scales;
-    Format::unpack_scales(blocks, scales);
+    Format format;
 #pragma GCC unroll 4
-    for (size_t r = 0; r < kRuns; ++r) {
-      prefetch.advance(kPanelRows * kBlockBytes / kRuns);
+    for (size_t r = 0; r < kSuperBlock / kRunColumns; ++r) {
       Run run;
-      Format::unpack_run(blocks, r, run);
+      format.unpack_run(blocks, r, run);
+      if (r == 0) format.unpack_scales(blocks, scales);
       for (size_t t = 0; t < chunk.count; ++t)
         add_run(run, r, scales, chunk.tokens[t], chunk.sums[t], chunk.totals[t]);
     }
