@@ -129,7 +129,7 @@ Status make_expert_store(Engine::Impl& impl, const MemoryPlan& memory) {
   impl.mode.cache_bytes = plan.cache_bytes;
   const bool resident = impl.options.stream == StreamMode::off;
   impl.mode.mode = resident ? "resident" : impl.model->reads_direct() ? "streamed" : "buffered";
-  return resident ? impl.store->preload() : Status();
+  return resident ? impl.store->preload(impl.stop) : Status();
 }
 
 /// Reads of expert size tell what the drive gives to expert reads.
@@ -176,7 +176,8 @@ Status open_engine(const std::string& path, Engine::Impl& impl) {
   impl.mode.io = impl.model->reader_name();
 
   impl.ledger.add(MemoryUse::io, kIoBytes);
-  if (Status loaded = impl.model->load_dense(impl.ledger); !loaded) return loaded;
+  if (Status loaded = impl.model->load_dense(impl.ledger, impl.stop); !loaded)
+    return loaded;
   probe_drive(impl);
   auto backend = CpuBackend::make(impl.model->config(), impl.model->weights(), *impl.kernels,
                                   *impl.pool, {memory.ubatch_tokens, memory.context_tokens},

@@ -100,7 +100,7 @@ uint64_t ModelFiles::dense_arena_bytes() const {
   return bytes;
 }
 
-Status ModelFiles::load_dense(Ledger& ledger) {
+Status ModelFiles::load_dense(Ledger& ledger, const std::atomic<bool>* stop) {
   auto arena = os::Arena::allocate(dense_arena_bytes(), "the dense weights");
   if (!arena) return arena.error();
   dense_arena_ = std::move(*arena);
@@ -127,8 +127,13 @@ Status ModelFiles::load_dense(Ledger& ledger) {
     tensor.matrix->data = place + io::window_of(tensor.extent, alignment).head;
     used_bytes += io::window_bytes_max(tensor.extent.bytes, alignment);
   }
-  queue_->drain();
-  if (failure) return *failure;
+  while (queue_->request_count() > 0) {
+    queue_->wait();
+    if (failure) return *failure;
+    // What has not started is dropped with the queue, which calls nobody then.
+    if (stop != nullptr && stop->load(std::memory_order_relaxed))
+      return make_error(ErrorKind::interrupted, "interrupted");
+  }
   return {};
 }
 

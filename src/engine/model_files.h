@@ -3,6 +3,7 @@
 // time.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,8 +45,9 @@ class ModelFiles {
 
   /// What load_dense() will take.
   uint64_t dense_arena_bytes() const;
-  /// Reads the dense weights into anonymous memory and enters it in the ledger.
-  Status load_dense(Ledger& ledger);
+  /// Reads the dense weights into anonymous memory and enters it in the ledger. When it is stopped
+  /// or fails, nothing but destruction may follow.
+  Status load_dense(Ledger& ledger, const std::atomic<bool>* stop);
 
   /// The loaded dense weights, piece by piece.
   std::vector<std::span<const std::byte>> dense_pieces() const;

@@ -91,8 +91,9 @@ class ExpertStore {
   /// REQUIRES: no lease on a failed slot is held.
   void settle();
 
-  /// Reads every expert of every layer; for when all of them have slots. REQUIRES: no leases.
-  Status preload();
+  /// Reads every expert of every layer, unless `stop` becomes true; for when all of them have
+  /// slots. REQUIRES: no leases, nothing resident.
+  Status preload(const std::atomic<bool>* stop = nullptr);
 
   ExpertStats stats() const;
 

@@ -259,6 +259,15 @@ TEST(ExpertStore, AFailedPreloadSaysWhy) {
   EXPECT_FALSE(test.store().error().has_value());
 }
 
+TEST(ExpertStore, AStoppedPreloadSaysSo) {
+  Streamed test({}, {kExperts, kExperts, kExperts});
+  const std::atomic<bool> stop{true};
+  const Status loaded = test.store().preload(&stop);
+  ASSERT_FALSE(loaded.ok());
+  EXPECT_EQ(loaded.error().kind, ErrorKind::interrupted);
+  EXPECT_EQ(test.drive().in_flight_count(), 0u);
+}
+
 /// Leases taken and dropped in random order while the drive misbehaves. A lease that says ready
 /// holds the file's bytes, always.
 void run_random_traffic(uint64_t seed, bool with_errors) {
