@@ -14,6 +14,9 @@ std::vector<uint32_t> expert_counts(std::span<const ExpertLayout> layouts) {
   return counts;
 }
 
+/// Requests handed in at a time while loading: plenty for any drive, and soon over after Ctrl-C.
+constexpr size_t kPreloadAheadMax = 64;
+
 /// A read's tag names the slot and the part it fills.
 constexpr uint64_t tag_of(SlotIndex slot, size_t part) {
   return uint64_t{slot} << 8 | part;
@@ -110,20 +113,24 @@ void ExpertStore::settle() {
   error_.reset();
 }
 
-Status ExpertStore::preload() {
-  for (uint32_t layer = 0; layer < layouts_.size(); ++layer) {
-    for (uint32_t index = 0; index < layouts_[layer].expert_count(); ++index) {
-      while (!queue_.has_room(kExpertPartCountMax)) queue_.wait();
+Status ExpertStore::preload(const std::atomic<bool>* stop) {
+  const auto stopped = [&] { return stop != nullptr && *stop; };
+  for (uint32_t layer = 0; layer < layouts_.size() && !stopped(); ++layer) {
+    for (uint32_t index = 0; index < layouts_[layer].expert_count() && !stopped(); ++index) {
+      while (queue_.request_count() >= kPreloadAheadMax) queue_.wait();
       const SlotIndex slot = cache_.bind({layer, index});
       CHECK(slot != kNoSlot);
       read_parts({layer, index}, slot, io::ReadClass::load);
     }
   }
   queue_.drain();
-  if (!error_) return {};
-  const Error error = *error_;
-  settle();
-  return error;
+  if (error_) {
+    const Error error = *error_;
+    settle();
+    return error;
+  }
+  if (stopped()) return make_error(ErrorKind::interrupted, "interrupted while loading");
+  return {};
 }
 
 ExpertStats ExpertStore::stats() const {

@@ -11,6 +11,7 @@
 // whose read failed is never resident. One thread at a time.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <span>
 #include <utility>
@@ -91,8 +92,9 @@ class ExpertStore {
   /// REQUIRES: no lease on a failed slot is held.
   void settle();
 
-  /// Reads every expert of every layer; for when all of them have slots. REQUIRES: no leases.
-  Status preload();
+  /// Reads every expert of every layer, until `stop`; for when all of them have slots.
+  /// REQUIRES: no leases.
+  Status preload(const std::atomic<bool>* stop = nullptr);
 
   ExpertStats stats() const;
 
