@@ -5,24 +5,32 @@
 #include "engine/engine_impl.h"
 #include "os/clock.h"
 #include "os/interrupt.h"
+#include "os/standard_streams.h"
 
 namespace sluice {
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::~Engine() = default;
 
-Result<std::unique_ptr<Engine>> Engine::open(const std::string& path,
-                                             const EngineOptions& options, const Log& log,
-                                             const std::atomic<bool>* stop) {
+Result<std::unique_ptr<Engine>> Engine::open(const std::string& path, const EngineOptions& options,
+                                             const Log& log, const std::atomic<bool>* stop) {
   auto impl = std::make_unique<Impl>(options, log, stop);
   if (Status opened = open_engine(path, *impl); !opened) return opened.error();
   return std::unique_ptr<Engine>(new Engine(std::move(impl)));
 }
 
-const ModelFacts& Engine::facts() const { return impl_->facts; }
-const RunMode& Engine::mode() const { return impl_->mode; }
-const text::Tokenizer& Engine::tokenizer() const { return impl_->model->tokenizer(); }
-const Ledger& Engine::ledger() const { return impl_->ledger; }
+const ModelFacts& Engine::facts() const {
+  return impl_->facts;
+}
+const RunMode& Engine::mode() const {
+  return impl_->mode;
+}
+const text::Tokenizer& Engine::tokenizer() const {
+  return impl_->model->tokenizer();
+}
+const Ledger& Engine::ledger() const {
+  return impl_->ledger;
+}
 
 MoeCounters Engine::counters() const {
   const ExpertStats stats = impl_->store->stats();
@@ -72,12 +80,20 @@ std::string usable_isa_names() {
   return names;
 }
 
-uint64_t process_peak_bytes() { return os::resident_peak_bytes(); }
+uint64_t process_peak_bytes() {
+  return os::resident_peak_bytes();
+}
 
 Result<std::string> read_text(const std::string& path) {
   return os::read_text_file(path, uint64_t{1} << 30);
 }
 
-const std::atomic<bool>& stop_on_interrupt() { return os::interrupt_flag(); }
+void guard_standard_streams() {
+  os::guard_standard_streams();
+}
+
+const std::atomic<bool>& stop_on_interrupt() {
+  return os::interrupt_flag();
+}
 
 }  // namespace sluice

@@ -112,9 +112,8 @@ class Engine {
  public:
   /// Opens the model, plans memory, loads what must be resident. Long-running; `stop` ends it and
   /// every later step at the next layer or read.
-  static Result<std::unique_ptr<Engine>> open(const std::string& path,
-                                              const EngineOptions& options, const Log& log,
-                                              const std::atomic<bool>* stop);
+  static Result<std::unique_ptr<Engine>> open(const std::string& path, const EngineOptions& options,
+                                              const Log& log, const std::atomic<bool>* stop);
   ~Engine();
 
   const ModelFacts& facts() const;
@@ -148,6 +147,10 @@ uint64_t process_peak_bytes();
 
 /// The whole of a text file, at most 1 GiB.
 Result<std::string> read_text(const std::string& path);
+
+/// For the start of a program: a closed standard stream or a broken pipe becomes an error of the
+/// write, never a signal or a file that takes the stream's number.
+void guard_standard_streams();
 
 /// Sets a flag at the first Ctrl-C (a second one ends the process) and returns it.
 const std::atomic<bool>& stop_on_interrupt();

@@ -19,14 +19,14 @@ Status choose_kernels(Engine::Impl& impl) {
   if (impl.options.isa != "auto") {
     const auto named = kernels::isa_by_name(impl.options.isa);
     if (!named || std::ranges::find(usable, *named) == usable.end())
-      return make_error(ErrorKind::usage, "--isa: '{}' is not to be had here; this machine runs: {}",
+      return make_error(ErrorKind::usage,
+                        "--isa: '{}' is not to be had here; this machine runs: {}",
                         impl.options.isa, usable_isa_names());
     isa = *named;
   }
   impl.kernels = &kernels::kernel_table(isa);
   impl.mode.isa = kernels::isa_name(isa);
-  const size_t threads =
-      impl.options.threads > 0 ? impl.options.threads : os::usable_core_count();
+  const size_t threads = impl.options.threads > 0 ? impl.options.threads : os::usable_core_count();
   impl.pool = std::make_unique<ComputePool>(threads);
   impl.mode.threads = static_cast<uint32_t>(threads);
   return {};
@@ -48,8 +48,7 @@ void state_facts(Engine::Impl& impl) {
                 .expert_bytes = weights.experts.front().expert_bytes(),
                 .experts_bytes = weights.expert_bytes(),
                 .expert_bytes_per_token = expert_bytes_per_token,
-                .active_bytes_per_token =
-                    expert_bytes_per_token + weights.dense_bytes_per_token()};
+                .active_bytes_per_token = expert_bytes_per_token + weights.dense_bytes_per_token()};
 }
 
 /// What the probe and the ring take while the engine runs.
@@ -80,9 +79,8 @@ MemoryPlan make_memory_plan(const Engine::Impl& impl) {
       .process_bytes = os::resident_bytes(),
       .dense_bytes = impl.model->dense_arena_bytes(),
       .io_bytes = kIoBytes,
-      .kv_bytes_per_token =
-          KvCache::bytes_per_token(config, impl.kv_type()) +
-          (backend_bytes(1, 1 + kMany) - backend_bytes(1, 1)) / kMany,
+      .kv_bytes_per_token = KvCache::bytes_per_token(config, impl.kv_type()) +
+                            (backend_bytes(1, 1 + kMany) - backend_bytes(1, 1)) / kMany,
       .ubatch_bytes_per_token = (backend_bytes(kMany, 1) - backend_bytes(0, 1)) / kMany + 1,
       .batch_bytes_per_token = (batch_bytes(2 * kMany) - batch_bytes(kMany)) / kMany + 1,
       .fixed_scratch_bytes = backend_bytes(0, 1) + config.vocabulary_size * sizeof(float) * 33,
@@ -109,9 +107,9 @@ ResidencyPlan make_residency_plan(const Engine::Impl& impl, uint64_t cache_bytes
   for (size_t layer = 0; layer < layers.size(); ++layer)
     layers[layer].slot_count = plan.slot_counts[layer];
   if (impl.options.stream == StreamMode::off && plan.cache_bytes > cache_bytes_max)
-    plan.notes.push_back(fmt::format(
-        "--moe-stream off keeps all experts ({}) in memory, but {} are to be had",
-        format_bytes(plan.cache_bytes), format_bytes(cache_bytes_max)));
+    plan.notes.push_back(
+        fmt::format("--moe-stream off keeps all experts ({}) in memory, but {} are to be had",
+                    format_bytes(plan.cache_bytes), format_bytes(cache_bytes_max)));
   return plan;
 }
 
@@ -122,14 +120,14 @@ Status make_expert_store(Engine::Impl& impl, const MemoryPlan& memory) {
   auto slots = SlotPool::allocate(std::move(layers), impl.ledger);
   if (!slots) return slots.error();
   impl.slots = std::move(*slots);
-  impl.store = std::make_unique<ExpertStore>(
-      *impl.slots, impl.model->weights().experts, impl.model->queue(),
-      std::make_unique<LruPolicy>(impl.slots->slot_total()));
+  impl.store =
+      std::make_unique<ExpertStore>(*impl.slots, impl.model->weights().experts, impl.model->queue(),
+                                    std::make_unique<LruPolicy>(impl.slots->slot_total()));
   impl.mode.slots_per_layer = plan.slot_counts;
   impl.mode.cache_bytes = plan.cache_bytes;
   const bool resident = impl.options.stream == StreamMode::off;
   impl.mode.mode = resident ? "resident" : impl.model->reads_direct() ? "streamed" : "buffered";
-  return resident ? impl.store->preload() : Status();
+  return resident ? impl.store->preload(impl.stop) : Status();
 }
 
 /// Reads of expert size tell what the drive gives to expert reads.
@@ -145,12 +143,12 @@ void log_mode(const Engine::Impl& impl) {
   const auto [least, most] = std::ranges::minmax(mode.slots_per_layer);
   impl.log.info("{}: {}, {} layers, router: {}", impl.facts.file_name, impl.facts.architecture,
                 impl.facts.layer_count, impl.facts.router);
-  impl.log.info("{}: {} dense in memory, {} for experts ({}{} of {} a layer), {} reads by {}, {} "
-                "threads of {}",
-                mode.mode, format_bytes(impl.facts.dense_bytes), format_bytes(mode.cache_bytes),
-                least, least == most ? std::string() : fmt::format("–{}", most),
-                impl.facts.expert_count, mode.direct ? "direct" : "buffered", mode.io,
-                mode.threads, mode.isa);
+  impl.log.info(
+      "{}: {} dense in memory, {} for experts ({}{} of {} a layer), {} reads by {}, {} "
+      "threads of {}",
+      mode.mode, format_bytes(impl.facts.dense_bytes), format_bytes(mode.cache_bytes), least,
+      least == most ? std::string() : fmt::format("–{}", most), impl.facts.expert_count,
+      mode.direct ? "direct" : "buffered", mode.io, mode.threads, mode.isa);
   impl.log.info("context {} of {} trained positions; memory budget {} ({})", mode.context_tokens,
                 impl.facts.context_trained_tokens, format_bytes(mode.budget_bytes),
                 mode.budget_reason);
@@ -176,20 +174,20 @@ Status open_engine(const std::string& path, Engine::Impl& impl) {
   impl.mode.io = impl.model->reader_name();
 
   impl.ledger.add(MemoryUse::io, kIoBytes);
-  if (Status loaded = impl.model->load_dense(impl.ledger); !loaded) return loaded;
+  if (Status loaded = impl.model->load_dense(impl.ledger, impl.stop); !loaded) return loaded;
   probe_drive(impl);
-  auto backend = CpuBackend::make(impl.model->config(), impl.model->weights(), *impl.kernels,
-                                  *impl.pool, {memory.ubatch_tokens, memory.context_tokens},
-                                  impl.ledger);
+  auto backend =
+      CpuBackend::make(impl.model->config(), impl.model->weights(), *impl.kernels, *impl.pool,
+                       {memory.ubatch_tokens, memory.context_tokens}, impl.ledger);
   if (!backend) return backend.error();
   impl.backend = std::move(*backend);
   if (Status made = make_expert_store(impl, memory); !made) return made;
-  auto forward = ForwardPass::make(
-      impl.model->config(), impl.model->weights(), *impl.backend, *impl.store,
-      {.batch_token_max = memory.batch_tokens,
-       .ubatch_token_max = memory.ubatch_tokens,
-       .pairs_per_step = kPairsPerStepAndThread * impl.pool->thread_count()},
-      impl.ledger);
+  auto forward =
+      ForwardPass::make(impl.model->config(), impl.model->weights(), *impl.backend, *impl.store,
+                        {.batch_token_max = memory.batch_tokens,
+                         .ubatch_token_max = memory.ubatch_tokens,
+                         .pairs_per_step = kPairsPerStepAndThread * impl.pool->thread_count()},
+                        impl.ledger);
   if (!forward) return forward.error();
   impl.forward = std::move(*forward);
   impl.mode.load_s = os::seconds_between(start, os::now_ns());

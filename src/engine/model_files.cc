@@ -1,17 +1,24 @@
 #include "engine/model_files.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "io/window.h"
 
 namespace sluice {
 namespace {
 
+/// Requests handed in at a time while loading: plenty for any drive, and soon over after Ctrl-C.
+constexpr size_t kLoadAheadMax = 64;
+
 os::DirectMode direct_mode(DirectReads reads) {
   switch (reads) {
-    case DirectReads::on: return os::DirectMode::on;
-    case DirectReads::off: return os::DirectMode::off;
-    case DirectReads::automatic: break;
+    case DirectReads::on:
+      return os::DirectMode::on;
+    case DirectReads::off:
+      return os::DirectMode::off;
+    case DirectReads::automatic:
+      break;
   }
   return os::DirectMode::auto_detect;
 }
@@ -24,20 +31,18 @@ os::ReaderOptions reader_options(const EngineOptions& options) {
   return wanted;
 }
 
-std::string file_name_of(const std::string& path) {
-  const size_t slash = path.find_last_of('/');
-  return slash == std::string::npos || slash + 1 == path.size() ? path : path.substr(slash + 1);
-}
-
 }  // namespace
 
+std::string display_name_of(const gguf::GgufFile& file) {
+  return std::filesystem::path(file.paths().front()).filename().string();
+}
+
 Result<std::unique_ptr<ModelFiles>> ModelFiles::open(const std::string& path,
-                                                     const EngineOptions& options,
-                                                     const Log& log) {
+                                                     const EngineOptions& options, const Log& log) {
   auto file = gguf::GgufFile::open(path);
   if (!file) return file.error();
   std::unique_ptr<ModelFiles> model(new ModelFiles);
-  model->display_name_ = file_name_of(path);
+  model->display_name_ = display_name_of(*file);
   auto config = read_config(*file, log);
   if (!config) return config.error().at(path);
   model->config_ = std::move(*config);
@@ -98,7 +103,7 @@ uint64_t ModelFiles::dense_arena_bytes() const {
   return bytes;
 }
 
-Status ModelFiles::load_dense(Ledger& ledger) {
+Status ModelFiles::load_dense(Ledger& ledger, const std::atomic<bool>* stop) {
   auto arena = os::Arena::allocate(dense_arena_bytes(), "the dense weights");
   if (!arena) return arena.error();
   dense_arena_ = std::move(*arena);
@@ -114,7 +119,8 @@ Status ModelFiles::load_dense(Ledger& ledger) {
   std::byte* place = dense_arena_.begin();
   for (const DenseTensor& tensor : weights_->dense_tensors) {
     const uint32_t alignment = queue_->alignment(tensor.extent.file);
-    while (!queue_->has_room()) queue_->wait();
+    while (queue_->request_count() >= kLoadAheadMax) queue_->wait();
+    if (stop != nullptr && *stop) break;
     queue_->push({.wanted = tensor.extent,
                   .buffer = place,
                   .read_class = io::ReadClass::load,
@@ -125,6 +131,8 @@ Status ModelFiles::load_dense(Ledger& ledger) {
   }
   queue_->drain();
   if (failure) return *failure;
+  if (stop != nullptr && *stop)
+    return make_error(ErrorKind::interrupted, "interrupted while loading");
   return {};
 }
 
@@ -136,8 +144,8 @@ std::vector<std::span<const std::byte>> ModelFiles::dense_pieces() const {
 }
 
 io::DeviceProfile ModelFiles::probe_drive(uint64_t read_bytes) {
-  const auto largest = std::ranges::max_element(
-      shards_, {}, [](const auto& shard) { return shard->bytes(); });
+  const auto largest =
+      std::ranges::max_element(shards_, {}, [](const auto& shard) { return shard->bytes(); });
   const auto index = static_cast<uint32_t>(largest - shards_.begin());
   return io::probe_device(*reader_, index, **largest, {.read_bytes = read_bytes});
 }
