@@ -58,7 +58,12 @@ MoeCounters MoeCounters::since(const MoeCounters& before) const {
 Result<std::unique_ptr<Session>> Engine::new_session() {
   auto cache = KvCache::allocate(impl_->model->config(), impl_->mode.context_tokens,
                                  impl_->kv_type(), impl_->ledger);
-  if (!cache) return cache.error();
+  if (!cache) {
+    const size_t fit = impl_->context_tokens_fit;
+    if (fit == 0 || fit >= impl_->mode.context_tokens) return cache.error();
+    return make_error(cache.error().kind, "{}; --ctx {} is the longest context that fits",
+                      cache.error().message, fit);
+  }
   auto state = std::make_unique<SessionState>(*impl_, std::move(*cache));
   return std::unique_ptr<Session>(new Session(std::move(state)));
 }

@@ -168,6 +168,7 @@ Status open_engine(const std::string& path, Engine::Impl& impl) {
   const MemoryPlan memory = make_memory_plan(impl);
   for (const std::string& note : memory.notes) impl.log.info("{}", note);
   impl.mode.context_tokens = memory.context_tokens;
+  impl.context_tokens_fit = memory.context_tokens_fit;
   impl.mode.budget_bytes = memory.budget_bytes;
   impl.mode.budget_reason = memory.budget_reason;
   impl.mode.direct = impl.model->reads_direct();

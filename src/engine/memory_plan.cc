@@ -57,6 +57,13 @@ uint64_t fixed_bytes(const MemoryNeeds& needs, const MemoryPlan& plan) {
          plan.batch_tokens * needs.batch_bytes_per_token;
 }
 
+/// The longest context that the budget holds beside everything else and the smallest expert cache.
+size_t longest_context(const MemoryNeeds& needs, const MemoryPlan& plan) {
+  const uint64_t other = fixed_bytes(needs, plan) + needs.cache_bytes_min -
+                         plan.context_tokens * needs.kv_bytes_per_token;
+  return less(plan.budget_bytes, other) / std::max<uint64_t>(1, needs.kv_bytes_per_token);
+}
+
 /// A prompt in smaller pieces is slower and needs less: better than exceeding the budget.
 void shrink_to_fit(const MemoryNeeds& needs, MemoryPlan& plan) {
   const auto fits = [&] {
@@ -73,10 +80,12 @@ void shrink_to_fit(const MemoryNeeds& needs, MemoryPlan& plan) {
                   "experts are read more than once",
                   plan.batch_tokens));
   if (fits()) return;
+  const size_t fit = longest_context(needs, plan);
   plan.notes.push_back(
-      fmt::format("at least {} are needed, {} are to be had ({}); the budget will be exceeded",
+      fmt::format("at least {} are needed, {} are to be had ({}); the budget will be exceeded{}",
                   format_bytes(fixed_bytes(needs, plan) + needs.cache_bytes_min),
-                  format_bytes(plan.budget_bytes), plan.budget_reason));
+                  format_bytes(plan.budget_bytes), plan.budget_reason,
+                  fit > 0 ? fmt::format("; --ctx {} would fit", fit) : std::string()));
 }
 
 }  // namespace
@@ -98,6 +107,7 @@ MemoryPlan plan_memory(const os::MemoryState& state, const EngineOptions& option
   plan.batch_tokens =
       std::clamp<size_t>(batch_fits, std::min(plan.ubatch_tokens, batch_most), batch_most);
   shrink_to_fit(needs, plan);
+  plan.context_tokens_fit = longest_context(needs, plan);
   plan.cache_bytes_max = less(plan.budget_bytes, fixed_bytes(needs, plan));
   return plan;
 }
