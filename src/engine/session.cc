@@ -24,8 +24,12 @@ std::span<const float> Session::logits() const {
   return state_->tokens.empty() ? std::span<const float>{} : std::span<const float>(state_->logits);
 }
 
-std::span<const text::TokenId> Session::tokens() const { return state_->tokens; }
-void Session::reset() { state_->tokens.clear(); }
+std::span<const text::TokenId> Session::tokens() const {
+  return state_->tokens;
+}
+void Session::reset() {
+  state_->tokens.clear();
+}
 
 /// Runs the tokens in batches. Those of a batch that succeeded stay, also when a later one fails:
 /// then the tokens before the call are restored, and with them the state.
@@ -36,7 +40,8 @@ Status SessionState::append(std::span<const text::TokenId> added, LogitsWanted w
   if (added.size() > kv.context_token_max() - before)
     return make_error(ErrorKind::usage,
                       "{} tokens after {} do not fit the context of {}; raise --ctx or shorten the "
-                      "prompt", added.size(), before, kv.context_token_max());
+                      "prompt",
+                      added.size(), before, kv.context_token_max());
   bool finite = true;
   const auto sink = [&](std::span<const float> rows, size_t count) {
     finite &= std::ranges::all_of(rows, [](float value) { return std::isfinite(value); });
@@ -51,8 +56,10 @@ Status SessionState::append(std::span<const text::TokenId> added, LogitsWanted w
     const LogitsWanted now = last || wanted == LogitsWanted::all ? wanted : LogitsWanted::none;
     Status done = engine.forward->step(batch, tokens.size(), kv, now, sink, engine.stop);
     if (done.ok() && !finite)
-      done = make_error(ErrorKind::corrupt, "{}: the logits at position {} are not finite; the "
-                        "file may be damaged", engine.facts.file_name, tokens.size());
+      done = make_error(ErrorKind::corrupt,
+                        "{}: the logits at position {} are not finite; the "
+                        "file may be damaged",
+                        engine.facts.file_name, tokens.size());
     if (!done) {
       tokens.resize(before);
       return done;
