@@ -239,6 +239,22 @@ TEST_F(DemoSession, StopEndsAStepAndLeavesTheSessionAsItWas) {
   EXPECT_EQ(std::ranges::max_element(logits) - logits.begin(), kContinuation[1]);
 }
 
+TEST_F(DemoSession, StopEndsALongPromptBetweenTwoPieces) {
+  std::atomic<bool> stop{false};
+  EngineOptions options;
+  options.ubatch_tokens = 16;
+  options.cache.slots_per_layer = 32;  // all experts will be here: nothing is waited for
+  open(options, &stop);
+  const std::vector<text::TokenId> prompt(400, 100);
+  ASSERT_TRUE(session->prefill(prompt).ok());
+  session->reset();
+  stop = true;
+  const Status stopped = session->prefill(prompt);
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_EQ(stopped.error().kind, ErrorKind::interrupted);
+  EXPECT_EQ(session->position(), 0u);
+}
+
 TEST(Engine, StopEndsLoading) {
   const std::atomic<bool> stop{true};
   for (const StreamMode stream : {StreamMode::on, StreamMode::off}) {
