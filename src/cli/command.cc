@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <iostream>
-#include <iterator>
 #include <limits>
 
 namespace sluice::cli {
@@ -98,12 +95,7 @@ void TextSource::add_to(CLI::App& command, const std::string& group) {
 
 Result<std::string> TextSource::read() const {
   if (text_option->count() > 0) return text;
-  return read_input(file);
-}
-
-Result<std::string> read_input(const std::string& path) {
-  if (path != "-") return read_text(path);
-  return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  return read_text(file);
 }
 
 namespace {

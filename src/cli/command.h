@@ -66,9 +66,6 @@ struct TextSource {
   Result<std::string> read() const;
 };
 
-/// A file, or standard input when it is "-", at most 1 GiB.
-Result<std::string> read_input(const std::string& path);
-
 /// The licence note that goes with the demo model's weights, from models/ at build time.
 std::string_view demo_licence();
 

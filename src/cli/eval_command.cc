@@ -54,7 +54,7 @@ class LogitsFile {
 
 Result<std::vector<text::TokenId>> read_tokens(const EvalOptions& options, size_t token_count) {
   if (options.tokens_file.empty()) return parse_tokens(options.tokens, token_count);
-  auto list = read_input(options.tokens_file);
+  auto list = read_text(options.tokens_file);
   if (!list) return list.error();
   return parse_tokens(*list, token_count);
 }

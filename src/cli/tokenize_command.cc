@@ -16,7 +16,7 @@ struct TokenizeCommand {
 
 Result<std::string> input_of(const TokenizeCommand& options) {
   if (options.dash.empty()) return options.source.read();
-  if (options.dash == "-") return read_input("-");
+  if (options.dash == "-") return read_text("-");
   return make_error(ErrorKind::usage,
                     "'{}' is one argument too many; give text with -p or -f, or - "
                     "for standard input",

@@ -90,7 +90,9 @@ uint64_t process_peak_bytes() {
 }
 
 Result<std::string> read_text(const std::string& path) {
-  return os::read_text_file(path, uint64_t{1} << 30);
+  constexpr uint64_t kBytesMax = uint64_t{1} << 30;
+  if (path == "-") return os::read_standard_input(kBytesMax, stop_on_interrupt());
+  return os::read_text_file(path, kBytesMax);
 }
 
 void guard_standard_streams() {

@@ -145,7 +145,7 @@ std::string usable_isa_names();
 /// The most memory that this process ever had resident.
 uint64_t process_peak_bytes();
 
-/// The whole of a text file, at most 1 GiB.
+/// The whole of a text file, at most 1 GiB; "-" is standard input, which Ctrl-C ends.
 Result<std::string> read_text(const std::string& path);
 
 /// For the start of a program: a closed standard stream or a broken pipe becomes an error of the

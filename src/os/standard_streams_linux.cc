@@ -2,7 +2,9 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <initializer_list>
+#include <system_error>
 
 #include "os/standard_streams.h"
 
@@ -17,6 +19,23 @@ void guard_standard_streams() {
     const int mode = stream == STDIN_FILENO ? O_WRONLY : O_RDONLY;
     if (open("/dev/null", mode) == -1) return;
   }
+}
+
+Result<std::string> read_standard_input(uint64_t bytes_max, const std::atomic<bool>& stop) {
+  std::string text;
+  char piece[1 << 16];
+  while (!stop) {
+    const ssize_t count = read(STDIN_FILENO, piece, sizeof(piece));
+    if (count == 0) return text;
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0)
+      return make_error(ErrorKind::io, "standard input: cannot read: {}",
+                        std::generic_category().message(errno));
+    text.append(piece, static_cast<size_t>(count));
+    if (text.size() > bytes_max)
+      return make_error(ErrorKind::usage, "standard input: more than {} bytes", bytes_max);
+  }
+  return make_error(ErrorKind::interrupted, "interrupted");
 }
 
 }  // namespace sluice::os

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -33,6 +34,31 @@ TEST(StandardStreamsDeathTest, ClosedStreamIsNotTakenByAFile) {
 
 TEST(StandardStreamsDeathTest, ClosedStandardInputCannotBeRead) {
   EXPECT_EXIT(read_closed_stream(), ::testing::ExitedWithCode(0), "");
+}
+
+/// In a child whose standard input is a pipe that holds `text` and then ends.
+Result<std::string> read_after(const std::string& text, uint64_t bytes_max, bool stopped) {
+  int ends[2] = {};
+  if (pipe(ends) != 0) std::_Exit(2);
+  if (write(ends[1], text.data(), text.size()) != static_cast<ssize_t>(text.size())) std::_Exit(2);
+  close(ends[1]);
+  dup2(ends[0], STDIN_FILENO);
+  return read_standard_input(bytes_max, std::atomic<bool>(stopped));
+}
+
+[[noreturn]] void read_all_limited_and_stopped() {
+  const std::string text("a\0\xff\n", 4);
+  const auto all = read_after(text, 4, false);
+  if (!all.ok() || *all != text) std::_Exit(3);
+  const auto limited = read_after(text, 3, false);
+  if (limited.ok() || limited.error().kind != ErrorKind::usage) std::_Exit(4);
+  const auto stopped = read_after(text, 4, true);
+  if (stopped.ok() || stopped.error().kind != ErrorKind::interrupted) std::_Exit(5);
+  std::_Exit(0);
+}
+
+TEST(StandardStreamsDeathTest, InputIsReadWholeUpToItsLimitUnlessStopped) {
+  EXPECT_EXIT(read_all_limited_and_stopped(), ::testing::ExitedWithCode(0), "");
 }
 
 [[noreturn]] void write_to_broken_pipe() {
