@@ -80,7 +80,8 @@ class Formatter final : public CLI::FormatterBase {
   /// Groups in the order in which they were declared, the nameless one ("Options") last.
   static std::string options(const CLI::App& app) {
     std::vector<std::string> groups = app.get_groups();
-    std::ranges::stable_partition(groups, [](const auto& name) { return name != "Options"; });
+    std::stable_partition(groups.begin(), groups.end(),
+                          [](const std::string& name) { return name != "Options"; });
     std::string text;
     for (const std::string& group : groups) {
       const auto members =

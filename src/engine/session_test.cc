@@ -47,6 +47,7 @@ class DemoSession : public ::testing::Test {
   void open(const EngineOptions& options, const std::atomic<bool>* stop = nullptr) {
     auto opened = open_demo(options, stop);
     ASSERT_TRUE(opened.ok()) << opened.error().message;
+    session = nullptr;  // before its engine
     engine = std::move(*opened);
     auto made = engine->new_session();
     ASSERT_TRUE(made.ok()) << made.error().message;
