@@ -108,7 +108,7 @@ TEST_P(StreamingFaults, AFailedStepMayBeTriedAgain) {
     SCOPED_TRACE(seed);
     Random random(seed);
     const HandBuiltOptions options = draw_options(
-        random, {.short_unaligned = 0.1, .end_of_file = 0.02, .broken = 0.03, .delayed = 0.1});
+        random, {.short_unaligned = 0.1, .end_of_file = 0.005, .broken = 0.01, .delayed = 0.1});
     HandBuiltEngine engine(*model_, pool_, options);
     for (size_t done = 0; done < tokens_.size() && !HasFailure();) {
       const size_t count = 1 + random.below(std::min<size_t>(6, tokens_.size() - done));
