@@ -95,7 +95,8 @@ class Session {
   /// Appends one token.
   Status decode(text::TokenId token);
 
-  /// [vocabulary] of the last token; empty before the first.
+  /// [vocabulary] of the last token; empty before the first. Valid until the next
+  /// step.
   std::span<const float> logits() const;
   std::span<const text::TokenId> tokens() const;
   size_t position() const { return tokens().size(); }

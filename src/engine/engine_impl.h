@@ -40,7 +40,10 @@ Status open_engine(const std::string& path, Engine::Impl& impl);
 /// A session's sequence; engine/session.cc.
 struct SessionState {
   SessionState(Engine::Impl& owner, KvCache cache)
-      : engine(owner), kv(std::move(cache)), logits(owner.facts.vocabulary_size) {
+      : engine(owner),
+        kv(std::move(cache)),
+        logits(owner.facts.vocabulary_size),
+        next_logits(owner.facts.vocabulary_size) {
     tokens.reserve(kv.context_token_max());
   }
 
@@ -51,6 +54,7 @@ struct SessionState {
   KvCache kv;
   std::vector<text::TokenId> tokens;
   std::vector<float> logits;
+  std::vector<float> next_logits;  ///< of a step that may yet fail
 };
 
 }  // namespace sluice

@@ -175,7 +175,8 @@ Status open_engine(const std::string& path, Engine::Impl& impl) {
   impl.mode.io = impl.model->reader_name();
 
   impl.ledger.add(MemoryUse::io, kIoBytes);
-  if (Status loaded = impl.model->load_dense(impl.ledger, impl.stop); !loaded) return loaded;
+  if (Status loaded = impl.model->load_dense(impl.ledger, impl.stop); !loaded)
+    return loaded;
   probe_drive(impl);
   auto backend =
       CpuBackend::make(impl.model->config(), impl.model->weights(), *impl.kernels, *impl.pool,

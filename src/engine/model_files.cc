@@ -98,8 +98,10 @@ uint32_t ModelFiles::expert_alignment(size_t layer) const {
 
 uint64_t ModelFiles::dense_arena_bytes() const {
   uint64_t bytes = 0;
-  for (const DenseTensor& tensor : weights_->dense_tensors)
-    bytes += io::window_bytes_max(tensor.extent.bytes, queue_->alignment(tensor.extent.file));
+  for (const DenseTensor& tensor : weights_->dense_tensors) {
+    const uint32_t alignment = queue_->alignment(tensor.extent.file);
+    bytes = round_up(bytes, alignment) + io::window_bytes_max(tensor.extent.bytes, alignment);
+  }
   return bytes;
 }
 
@@ -116,23 +118,27 @@ Status ModelFiles::load_dense(Ledger& ledger, const std::atomic<bool>* stop) {
                             if (error != nullptr && !first) first = *error;
                           },
                           &failure};
-  std::byte* place = dense_arena_.begin();
+  uint64_t used_bytes = 0;
   for (const DenseTensor& tensor : weights_->dense_tensors) {
     const uint32_t alignment = queue_->alignment(tensor.extent.file);
-    while (queue_->request_count() >= kLoadAheadMax) queue_->wait();
-    if (stop != nullptr && *stop) break;
+    used_bytes = round_up(used_bytes, alignment);
+    std::byte* const place = dense_arena_.begin() + used_bytes;
+    while (!queue_->has_room()) queue_->wait();
     queue_->push({.wanted = tensor.extent,
                   .buffer = place,
                   .read_class = io::ReadClass::load,
                   .tag = 0,
                   .sink = sink});
     tensor.matrix->data = place + io::window_of(tensor.extent, alignment).head;
-    place += io::window_bytes_max(tensor.extent.bytes, alignment);
+    used_bytes += io::window_bytes_max(tensor.extent.bytes, alignment);
   }
-  queue_->drain();
-  if (failure) return *failure;
-  if (stop != nullptr && *stop)
-    return make_error(ErrorKind::interrupted, "interrupted while loading");
+  while (queue_->request_count() > 0) {
+    queue_->wait();
+    if (failure) return *failure;
+    // What has not started is dropped with the queue, which calls nobody then.
+    if (stop != nullptr && stop->load(std::memory_order_relaxed))
+      return make_error(ErrorKind::interrupted, "interrupted");
+  }
   return {};
 }
 

@@ -48,7 +48,8 @@ class ModelFiles {
 
   /// What load_dense() will take.
   uint64_t dense_arena_bytes() const;
-  /// Reads the dense weights into anonymous memory and enters it in the ledger, until `stop`.
+  /// Reads the dense weights into anonymous memory and enters it in the ledger. When it is stopped
+  /// or fails, nothing but destruction may follow.
   Status load_dense(Ledger& ledger, const std::atomic<bool>* stop);
 
   /// The loaded dense weights, piece by piece.

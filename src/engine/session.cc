@@ -46,8 +46,7 @@ Status SessionState::append(std::span<const text::TokenId> added, LogitsWanted w
   bool finite = true;
   const auto sink = [&](std::span<const float> rows, size_t count) {
     finite &= std::ranges::all_of(rows, [](float value) { return std::isfinite(value); });
-    const size_t vocabulary = logits.size();
-    std::ranges::copy(rows.last(vocabulary), logits.begin());
+    std::ranges::copy(rows.last(next_logits.size()), next_logits.begin());
     if (receiver != nullptr) (*receiver)(rows, count);
   };
   const size_t batch_max = engine.forward->limits().batch_token_max;
@@ -67,6 +66,7 @@ Status SessionState::append(std::span<const text::TokenId> added, LogitsWanted w
     }
     tokens.insert(tokens.end(), batch.begin(), batch.end());
   }
+  logits.swap(next_logits);
   return {};
 }
 

@@ -22,6 +22,9 @@ constexpr uint64_t tag_of(SlotIndex slot, size_t part) {
   return uint64_t{slot} << 8 | part;
 }
 
+/// What preload keeps in the queue: enough for any drive, little to wait for when it is stopped.
+constexpr size_t kPreloadRequestsMax = 256;
+
 }  // namespace
 
 ExpertStore::ExpertStore(SlotPool& pool, std::span<const ExpertLayout> layouts,
@@ -114,22 +117,24 @@ void ExpertStore::settle() {
 }
 
 Status ExpertStore::preload(const std::atomic<bool>* stop) {
-  const auto stopped = [&] { return stop != nullptr && *stop; };
-  for (uint32_t layer = 0; layer < layouts_.size() && !stopped(); ++layer) {
-    for (uint32_t index = 0; index < layouts_[layer].expert_count() && !stopped(); ++index) {
-      while (queue_.request_count() >= kPreloadAheadMax) queue_.wait();
+  const auto stopped = [&] { return stop != nullptr && stop->load(std::memory_order_relaxed); };
+  const auto has_room = [&] {
+    return queue_.has_room(kExpertPartCountMax) && queue_.request_count() < kPreloadRequestsMax;
+  };
+  for (uint32_t layer = 0; layer < layouts_.size(); ++layer) {
+    for (uint32_t index = 0; index < layouts_[layer].expert_count(); ++index) {
+      while (!has_room()) queue_.wait();
+      if (error_ || stopped()) break;
       const SlotIndex slot = cache_.bind({layer, index});
       CHECK(slot != kNoSlot);
       read_parts({layer, index}, slot, io::ReadClass::load);
     }
   }
   queue_.drain();
-  if (error_) {
-    const Error error = *error_;
-    settle();
-    return error;
-  }
-  if (stopped()) return make_error(ErrorKind::interrupted, "interrupted while loading");
+  const std::optional<Error> error = error_;
+  settle();
+  if (error) return *error;
+  if (stopped()) return make_error(ErrorKind::interrupted, "interrupted");
   return {};
 }
 

@@ -92,8 +92,8 @@ class ExpertStore {
   /// REQUIRES: no lease on a failed slot is held.
   void settle();
 
-  /// Reads every expert of every layer, until `stop`; for when all of them have slots.
-  /// REQUIRES: no leases.
+  /// Reads every expert of every layer, unless `stop` becomes true; for when all of them have
+  /// slots. REQUIRES: no leases, nothing resident.
   Status preload(const std::atomic<bool>* stop = nullptr);
 
   ExpertStats stats() const;

@@ -16,9 +16,9 @@ struct ResidencyInput {
     uint64_t slot_bytes = 0;
   };
   std::vector<Layer> layers;
-  uint32_t used_count = 0;                  ///< experts a token uses, k
-  uint64_t cache_bytes_max = 0;             ///< what the cache may take
-  std::optional<uint32_t> slots_per_layer;  ///< asked for outright; then bytes do not matter
+  uint32_t used_count = 0;                       ///< experts a token uses, k
+  uint64_t cache_bytes_max = 0;                  ///< what the cache may take
+  std::optional<uint32_t> slots_per_layer = {};  ///< asked for outright; then bytes do not matter
 };
 
 struct ResidencyPlan {

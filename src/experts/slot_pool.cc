@@ -13,6 +13,7 @@ constexpr uint64_t kOffsetGranularity = 32;
 
 SlotLayout SlotLayout::of(const ExpertLayout& layer, uint64_t alignment) {
   SlotLayout layout;
+  layout.alignment = alignment;
   const auto parts = layer.parts();
   for (size_t i = 0; i < parts.size(); ++i) {
     layout.part_offset[i] = layout.slot_bytes;
@@ -30,6 +31,7 @@ SlotPool::SlotPool(std::vector<Layer> layers, Ledger& ledger)
   SlotIndex slots = 0;
   uint64_t bytes = 0;
   for (const Layer& layer : layers_) {
+    bytes = round_up(bytes, layer.layout.alignment);  // that of the layer before may be smaller
     first_slot_.push_back(slots);
     first_byte_.push_back(bytes);
     slots += layer.slot_count;

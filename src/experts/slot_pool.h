@@ -27,6 +27,7 @@ inline constexpr SlotIndex kNoSlot = ~SlotIndex{0};
 struct SlotLayout {
   std::array<uint64_t, kExpertPartCountMax> part_offset{};  ///< of each part's window in the slot
   uint64_t slot_bytes = 0;                                  ///< a multiple of the alignment
+  uint64_t alignment = 1;                                   ///< of the windows, in memory too
 
   /// `alignment` is that of the file the layer's experts lie in.
   static SlotLayout of(const ExpertLayout& layer, uint64_t alignment);

@@ -88,9 +88,10 @@ double rate_at_depth(Probe& probe, uint64_t read_bytes, size_t depth, const Prob
 
 DeviceProfile probe_device(os::AsyncReader& reader, uint32_t file, const os::File& facts,
                            const ProbeOptions& options) {
-  const uint64_t read_bytes = round_up(options.read_bytes, facts.alignment());
-  const uint64_t window_count = facts.bytes() / read_bytes;
   const size_t depth = std::min(options.depth, reader.depth_max());
+  const uint64_t read_bytes =
+      round_up(std::min(options.read_bytes, options.bytes_max / depth), facts.alignment());
+  const uint64_t window_count = facts.bytes() / read_bytes;
   if (window_count < kReadsMin) return {};
   auto buffers = os::Arena::allocate(depth * read_bytes, "drive probe");
   if (!buffers) return {};

@@ -15,7 +15,7 @@ struct DeviceProfile {
 };
 
 struct ProbeOptions {
-  uint64_t read_bytes = 1u << 20;  ///< of one read, rounded up to the alignment
+  uint64_t read_bytes = 1u << 20;  ///< of one read; less when `depth` of them exceed bytes_max
   uint64_t bytes_max = 64u << 20;  ///< read in all
   double seconds_max = 0.1;        ///< stop starting reads after this
   size_t depth = 16;

@@ -7,6 +7,20 @@
 #include "io/window.h"
 
 namespace sluice::io {
+namespace {
+
+std::string errno_text(int64_t number) {
+  return std::generic_category().message(static_cast<int>(number));
+}
+
+Error cut_short(const std::string& path, uint64_t end) {
+  return make_error(
+      ErrorKind::io,
+      "{}: the file ends inside a weight, at byte {} or before; it was cut short while in use",
+      path, end);
+}
+
+}  // namespace
 
 ReadQueue::ReadQueue(os::AsyncReader& reader, std::vector<FileFacts> files,
                      ReadQueueOptions options)
@@ -139,18 +153,14 @@ bool ReadQueue::continue_piece(Live& live, Piece& piece, uint32_t piece_index, i
   if (result == -EINTR || result == -EAGAIN) {
     ++stats_.retried_count;
   } else if (result < 0) {
-    fail(live,
-         make_error(ErrorKind::io, "{}: reading {} bytes at {}: {}", path, piece.end - piece.begin,
-                    offset, std::generic_category().message(static_cast<int>(-result))));
+    fail(live, make_error(ErrorKind::io, "{}: reading {} bytes at {}: {}", path,
+                          piece.end - piece.begin, offset, errno_text(-result)));
     return false;
   } else {
     const uint64_t end = piece.begin + static_cast<uint64_t>(result);
     if (end >= needed_end) return false;  // complete, whatever is missing behind
     if (result == 0) {
-      fail(live, make_error(ErrorKind::io,
-                            "{}: the file ends at {}, inside a weight; it was cut "
-                            "short while in use",
-                            path, offset));
+      fail(live, cut_short(path, offset));
       return false;
     }
     ++stats_.resumed_count;
@@ -158,7 +168,10 @@ bool ReadQueue::continue_piece(Live& live, Piece& piece, uint32_t piece_index, i
   }
   piece.stuck_count = reached > piece.begin ? 0 : piece.stuck_count + 1;
   if (piece.stuck_count > options_.stuck_read_count_max) {
-    fail(live, make_error(ErrorKind::io, "{}: reading at {} makes no progress", path, offset));
+    // Bytes that end within a sector, again and again: so does the file.
+    fail(live, result > 0 ? cut_short(path, offset + static_cast<uint64_t>(result))
+                          : make_error(ErrorKind::io, "{}: reading at {} makes no progress: {}",
+                                       path, offset, errno_text(-result)));
     return false;
   }
   piece.begin = reached;

@@ -102,7 +102,8 @@ class KeyReader {
       const uint64_t value = values->size() == 1 ? values->front() : (*values)[i];
       if (value == 0 || value > kSizeMax)
         fail(make_error(ErrorKind::corrupt, "key '{}' is {} for layer {}", full(key), value, i));
-      result[i] = static_cast<uint32_t>(value);
+      else
+        result[i] = static_cast<uint32_t>(value);
     }
     return result;
   }
@@ -119,9 +120,11 @@ class KeyReader {
       fail(value.error());
       return std::nullopt;
     }
-    if (value->has_value() && (**value < min || **value > max))
+    if (value->has_value() && (**value < min || **value > max)) {
       fail(make_error(ErrorKind::corrupt, "key '{}' is {}, expected {} to {}", full(key), **value,
                       min, max));
+      return std::nullopt;  // nobody may compute with it
+    }
     return *value;
   }
 
@@ -237,6 +240,9 @@ Result<ModelConfig> read_config(const gguf::GgufFile& file, const Log& log) {
   if (keys.error()) return *keys.error();
   config.rms_epsilon =
       static_cast<float>(keys.optional_float("attention.layer_norm_rms_epsilon", 1e-6));
+  if (config.rms_epsilon < 0)
+    keys.fail(make_error(ErrorKind::corrupt, "key '{}' is negative",
+                         keys.full("attention.layer_norm_rms_epsilon")));
   config.expert_count = static_cast<uint32_t>(keys.required("expert_count", 65536));
   config.expert_used_count = static_cast<uint32_t>(keys.required("expert_used_count", 1024));
   config.expert_hidden_size =

@@ -10,6 +10,7 @@
 
 #include "base/units.h"
 #include "os/arena.h"
+#include "testing/random_bytes.h"
 
 namespace sluice {
 namespace {
@@ -17,13 +18,6 @@ namespace {
 constexpr uint64_t kSector = 4096;
 constexpr uint64_t kBufferBytes = 8 * kSector;
 constexpr size_t kBufferCount = 64;
-
-std::vector<std::byte> random_bytes(size_t count, uint64_t seed) {
-  Random random(seed);
-  std::vector<std::byte> bytes(count);
-  for (std::byte& b : bytes) b = static_cast<std::byte>(random.next());
-  return bytes;
-}
 
 class FakeDriveTest : public ::testing::Test {
  protected:

@@ -1,0 +1,92 @@
+#include "io/device_probe.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "testing/fake_drive.h"
+#include "testing/random_bytes.h"
+#include "testing/temp_folder.h"
+
+namespace sluice::io {
+namespace {
+
+constexpr size_t kSingleReads = 5;  // for the latency
+
+class DeviceProbeTest : public ::testing::Test {
+ protected:
+  DeviceProfile probe(const ProbeOptions& options, uint64_t file_bytes = 3 * kMiB,
+                      FakeDriveOptions drive_options = {}) {
+    std::vector<std::vector<std::byte>> files{random_bytes(file_bytes, 1)};
+    const std::string path = folder_.write("file", std::span<const std::byte>(files[0]));
+    const auto file = os::File::open(path, os::DirectMode::off);
+    CHECK(file.ok());
+    FakeDrive drive(std::move(drive_options), std::move(files));
+    const DeviceProfile profile = probe_device(drive, 0, *file, options);
+    EXPECT_EQ(drive.in_flight_count(), 0u);
+    EXPECT_EQ(drive.misaligned_count(), 0u);
+    EXPECT_EQ(drive.touched_count(), 0u) << "two reads into one buffer";
+    reads_ = drive.log();
+    for (const FakeRead& read : reads_) {
+      EXPECT_EQ(read.op.bytes, reads_.front().op.bytes);
+      EXPECT_LE(read.op.offset + read.op.bytes, file_bytes);
+    }
+    return profile;
+  }
+
+  std::vector<FakeRead> reads_;
+
+ private:
+  const TempFolder folder_;
+};
+
+TEST_F(DeviceProbeTest, ReadsAsExpertsAreRead) {
+  const DeviceProfile profile =
+      probe({.read_bytes = 10'000, .bytes_max = kMiB, .seconds_max = 60, .depth = 4});
+  EXPECT_GT(profile.bytes_per_s, 0);
+  EXPECT_GT(profile.latency_us, 0);
+  EXPECT_EQ(reads_.front().op.bytes, 12'288u);
+  EXPECT_EQ(reads_.size(), kSingleReads + kMiB / 12'288);
+  const auto same_place = [&](const FakeRead& read) {
+    return read.op.offset == reads_.front().op.offset;
+  };
+  EXPECT_LT(std::ranges::count_if(reads_, same_place), 10) << "windows are spread over the file";
+}
+
+TEST_F(DeviceProbeTest, TimeBoundsTheReads) {
+  EXPECT_GT(probe({.read_bytes = 4096, .seconds_max = 0, .depth = 16}).bytes_per_s, 0);
+  EXPECT_EQ(reads_.size(), kSingleReads + 16);
+  EXPECT_GT(probe({.read_bytes = 4096, .seconds_max = 0, .depth = 2}).bytes_per_s, 0);
+  EXPECT_EQ(reads_.size(), kSingleReads + 8) << "fewer would say nothing";
+}
+
+// A part of a large expert may have hundreds of MiB; sixteen buffers of that size were not planned
+// for.
+TEST_F(DeviceProbeTest, LargeExpertsDoNotMakeLargeBuffers) {
+  EXPECT_GT(probe({.read_bytes = 5 * kGiB, .bytes_max = kMiB, .depth = 4}).bytes_per_s, 0);
+  EXPECT_EQ(reads_.front().op.bytes, kMiB / 4);
+}
+
+TEST_F(DeviceProbeTest, ASmallFileSaysNothing) {
+  const DeviceProfile profile = probe({.read_bytes = 4096}, 8 * 4096 - 1);
+  EXPECT_EQ(profile.bytes_per_s, 0);
+  EXPECT_EQ(profile.latency_us, 0);
+  EXPECT_TRUE(reads_.empty());
+}
+
+TEST_F(DeviceProbeTest, AFailedReadMakesItVoid) {
+  for (const FakeFault fault : {FakeFault::broken, FakeFault::short_aligned}) {
+    const DeviceProfile profile =
+        probe({.read_bytes = 8192}, 3 * kMiB, {.planned = {{kSingleReads + 3, fault}}});
+    EXPECT_EQ(profile.bytes_per_s, 0);
+    EXPECT_EQ(profile.latency_us, 0);
+  }
+}
+
+TEST_F(DeviceProbeTest, TheReadersDepthIsKept) {
+  EXPECT_GT(probe({.read_bytes = 4096, .depth = 64}, 3 * kMiB, {.depth_max = 3}).bytes_per_s, 0);
+}
+
+}  // namespace
+}  // namespace sluice::io

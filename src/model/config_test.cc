@@ -1,0 +1,197 @@
+#include "model/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "testing/model_sketch.h"
+
+namespace sluice {
+namespace {
+
+using ::testing::HasSubstr;
+
+Result<ModelConfig> read(const ModelSketch& sketch) {
+  return read_config(sketch.open(), Log(LogLevel::quiet));
+}
+
+void expect_error(const ModelSketch& sketch, ErrorKind kind, const std::string& part) {
+  const auto config = read(sketch);
+  ASSERT_FALSE(config.ok()) << "expected: " << part;
+  EXPECT_EQ(config.error().kind, kind) << config.error().message;
+  EXPECT_THAT(config.error().message, HasSubstr(part));
+  EXPECT_EQ(config.error().message.find('\n'), std::string::npos);
+}
+
+std::string key(const std::string& name) {
+  return "qwen3moe." + name;
+}
+
+TEST(Config, ReadsWhatTheKeysSay) {
+  const auto config = read(ModelSketch().set("general.name", "a sketch"));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->architecture->name, "qwen3moe");
+  EXPECT_EQ(config->name, "a sketch");
+  EXPECT_EQ(config->hidden_size, 64u);
+  EXPECT_EQ(config->context_trained_tokens, 1000u);
+  EXPECT_EQ(config->rms_epsilon, 1e-5f);
+  EXPECT_EQ(config->head_dim, 16u);
+  EXPECT_EQ(config->rotated_dim, 16u);
+  EXPECT_EQ(config->rope_base, 1e6);
+  EXPECT_EQ(config->expert_count, 6u);
+  EXPECT_EQ(config->expert_used_count, 2u);
+  EXPECT_EQ(config->expert_hidden_size, 32u);
+  ASSERT_EQ(config->layer_count(), 2u);
+  EXPECT_EQ(config->layers[1].head_count, 4u);
+  EXPECT_EQ(config->layers[1].kv_head_count, 2u);
+  EXPECT_EQ(config->gating.function, GatingFunction::softmax);
+  EXPECT_TRUE(config->gating.renormalise);
+  EXPECT_EQ(config->gating.scale, 1.0f);
+  EXPECT_EQ(describe_router(*config),
+            "softmax over 6 experts, 2 used, weights renormalised, scale 1");
+}
+
+TEST(Config, CompletesWhatTheyDoNotSay) {
+  const auto config = read(ModelSketch()
+                               .erase_key(key("attention.key_length"))
+                               .erase_key(key("attention.layer_norm_rms_epsilon"))
+                               .erase_key(key("rope.freq_base"))
+                               .set(key("rope.dimension_count"), uint32_t{8}));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->head_dim, 16u) << "hidden size over heads";
+  EXPECT_EQ(config->rotated_dim, 8u);
+  EXPECT_EQ(config->rms_epsilon, 1e-6f);
+  EXPECT_EQ(config->rope_base, 10'000.0);
+  EXPECT_EQ(config->name, "");
+}
+
+TEST(Config, NamesEveryKeyThatIsMissing) {
+  for (const char* name : {"block_count", "context_length", "embedding_length",
+                           "attention.head_count", "attention.head_count_kv", "expert_count",
+                           "expert_used_count", "expert_feed_forward_length"})
+    expect_error(ModelSketch().erase_key(key(name)), ErrorKind::corrupt,
+                 "key '" + key(name) + "' is missing");
+  expect_error(ModelSketch().erase_key("general.architecture"), ErrorKind::corrupt,
+               "key 'general.architecture' is missing");
+}
+
+TEST(Config, NamesAnArchitectureThatIsNotSupported) {
+  expect_error(ModelSketch().set("general.architecture", "mamba"), ErrorKind::unsupported,
+               "architecture 'mamba' is not supported; supported: qwen3moe");
+}
+
+TEST(Config, HeadsMayBeOneNumberOrOneForEachLayer) {
+  const auto config = read(ModelSketch()
+                               .set_array<uint32_t>(key("attention.head_count"), {4, 8})
+                               .set_array<int32_t>(key("attention.head_count_kv"), {1, 4}));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->layers[0].head_count, 4u);
+  EXPECT_EQ(config->layers[1].head_count, 8u);
+  EXPECT_EQ(config->layers[0].kv_head_count, 1u);
+  EXPECT_EQ(config->layers[1].kv_head_count, 4u);
+  expect_error(ModelSketch()
+                   .set(key("block_count"), uint32_t{3})
+                   .set_array<uint32_t>(key("attention.head_count"), {4, 8}),
+               ErrorKind::corrupt, "'qwen3moe.attention.head_count' has 2 entries for 3 layers");
+  expect_error(ModelSketch().set_array<uint32_t>(key("attention.head_count"), {}),
+               ErrorKind::corrupt, "'qwen3moe.attention.head_count' is missing or empty");
+}
+
+TEST(Config, LayersThatPredictTheNextTokenAreLeftOut) {
+  const auto config = read(ModelSketch()
+                               .set(key("block_count"), uint32_t{3})
+                               .set(key("nextn_predict_layers"), uint32_t{1})
+                               .set_array<uint32_t>(key("attention.head_count"), {4, 8, 16}));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  ASSERT_EQ(config->layer_count(), 2u);
+  EXPECT_EQ(config->layers[1].head_count, 8u);
+  expect_error(ModelSketch().set(key("nextn_predict_layers"), uint32_t{2}), ErrorKind::corrupt,
+               "'qwen3moe.nextn_predict_layers' leaves no layers");
+}
+
+TEST(Config, TheRouterFollowsItsKeys) {
+  const auto config = read(ModelSketch()
+                               .set(key("expert_gating_func"), uint32_t{1})
+                               .set(key("expert_weights_norm"), false)
+                               .set(key("expert_weights_scale"), 2.5f));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_FALSE(config->gating.renormalise);
+  EXPECT_EQ(config->gating.scale, 2.5f);
+  EXPECT_EQ(describe_router(*config), "softmax over 6 experts, 2 used, scale 2.5");
+
+  const auto zero = read(ModelSketch().set(key("expert_weights_scale"), 0.0f));
+  ASSERT_TRUE(zero.ok());
+  EXPECT_EQ(zero->gating.scale, 1.0f) << "zero means that there is none";
+  expect_error(ModelSketch().set(key("expert_gating_func"), uint32_t{2}), ErrorKind::unsupported,
+               "'qwen3moe.expert_gating_func' is 2; supported for qwen3moe: 1");
+}
+
+TEST(Config, RefusesWhatWouldChangeTheArithmetic) {
+  for (const char* name : {"attention.sliding_window", "expert_shared_count",
+                           "leading_dense_block_count", "expert_group_count"}) {
+    expect_error(ModelSketch().set(key(name), uint32_t{1}), ErrorKind::unsupported,
+                 "key '" + key(name) + "'");
+    EXPECT_TRUE(read(ModelSketch().set(key(name), uint32_t{0})).ok()) << name << " switched off";
+  }
+  expect_error(ModelSketch().set(key("final_logit_softcapping"), 30.0f), ErrorKind::unsupported,
+               "final_logit_softcapping");
+  expect_error(ModelSketch().set(key("rope.scaling.type"), "yarn"), ErrorKind::unsupported,
+               "'qwen3moe.rope.scaling.type' is 'yarn'; supported: none");
+  EXPECT_TRUE(read(ModelSketch().set(key("rope.scaling.type"), "none")).ok());
+  expect_error(ModelSketch().set(key("attention.value_length"), uint32_t{8}),
+               ErrorKind::unsupported, "'qwen3moe.attention.value_length'");
+  EXPECT_TRUE(read(ModelSketch().set(key("something_new"), uint32_t{8})).ok())
+      << "a key that nobody has heard of is noted only";
+}
+
+TEST(Config, RefusesAbsurdNumbers) {
+  const std::vector<uint64_t> absurd{0, uint64_t{1} << 32, (uint64_t{1} << 32) + 4,
+                                     uint64_t{1} << 63, ~uint64_t{0}};
+  for (const char* name :
+       {"block_count", "context_length", "embedding_length", "attention.head_count",
+        "attention.head_count_kv", "attention.key_length", "expert_count", "expert_used_count",
+        "expert_feed_forward_length"}) {
+    for (const uint64_t number : absurd)
+      expect_error(ModelSketch().set(key(name), number), ErrorKind::corrupt,
+                   "key '" + key(name) + "' is " + std::to_string(number));
+    expect_error(ModelSketch().set(key(name), int32_t{-1}), ErrorKind::corrupt, key(name));
+    expect_error(ModelSketch().set(key(name), "many"), ErrorKind::corrupt, key(name));
+  }
+  for (const uint64_t number : absurd) {
+    expect_error(ModelSketch().set_array<uint64_t>(key("attention.head_count"), {4, number}),
+                 ErrorKind::corrupt, "key 'qwen3moe.attention.head_count' is");
+    expect_error(ModelSketch().set_array<uint64_t>(key("attention.head_count_kv"), {number, 2}),
+                 ErrorKind::corrupt, "key 'qwen3moe.attention.head_count_kv' is");
+  }
+}
+
+TEST(Config, RefusesNumbersThatContradictEachOther) {
+  expect_error(ModelSketch().set(key("attention.head_count_kv"), uint32_t{3}), ErrorKind::corrupt,
+               "layer 0 has 4 heads over 3 key/value heads");
+  expect_error(ModelSketch().set(key("expert_used_count"), uint32_t{7}), ErrorKind::corrupt,
+               "7 of 6 experts used per token");
+  expect_error(ModelSketch().set(key("rope.dimension_count"), uint32_t{18}), ErrorKind::corrupt,
+               "'qwen3moe.rope.dimension_count' is 18 for heads of 16");
+  expect_error(ModelSketch().set(key("rope.dimension_count"), uint32_t{7}), ErrorKind::corrupt,
+               "'qwen3moe.rope.dimension_count' is 7");
+}
+
+TEST(Config, RefusesFloatsThatAreNone) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const char* name :
+       {"rope.freq_base", "attention.layer_norm_rms_epsilon", "expert_weights_scale"}) {
+    expect_error(ModelSketch().set(key(name), nan), ErrorKind::corrupt,
+                 "key '" + key(name) + "' is not a usable number");
+    expect_error(ModelSketch().set(key(name), 1e300), ErrorKind::corrupt, key(name));
+    expect_error(ModelSketch().set(key(name), "small"), ErrorKind::corrupt, key(name));
+  }
+  for (const float base : {0.0f, -1.0f})
+    expect_error(ModelSketch().set(key("rope.freq_base"), base), ErrorKind::corrupt,
+                 "'qwen3moe.rope.freq_base' is not positive");
+  expect_error(ModelSketch().set(key("attention.layer_norm_rms_epsilon"), -1.0f),
+               ErrorKind::corrupt, "'qwen3moe.attention.layer_norm_rms_epsilon' is negative");
+}
+
+}  // namespace
+}  // namespace sluice

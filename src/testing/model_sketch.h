@@ -1,0 +1,55 @@
+// A model file made up for one test: a complete, tiny qwen3moe model whose keys and tensors can be
+// changed, added and taken away before it is opened. Its weights are zeros; tests of what is in a
+// header need no more. Tests only; one thread at a time.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "gguf/gguf_file.h"
+#include "gguf/gguf_writer.h"
+
+namespace sluice {
+
+/// 2 layers, hidden size 64, 4 heads over 2 key/value heads of 16, 6 experts of 32 of which 2 are
+/// used, a vocabulary of 40, all in F32.
+class ModelSketch {
+ public:
+  struct Tensor {
+    std::string name;
+    Dtype dtype = Dtype::f32;
+    std::vector<uint64_t> shape;
+  };
+
+  ModelSketch();
+
+  template <gguf::Storable T>
+  ModelSketch& set(const std::string& key, const T& value) {
+    keys_[key] = [key, value](gguf::GgufWriter& writer) { writer.set(key, value); };
+    return *this;
+  }
+  ModelSketch& set(const std::string& key, const char* text) { return set(key, std::string(text)); }
+  template <gguf::Storable T>
+  ModelSketch& set_array(const std::string& key, const std::vector<T>& values) {
+    keys_[key] = [key, values](gguf::GgufWriter& writer) { writer.set_array(key, values); };
+    return *this;
+  }
+  ModelSketch& erase_key(const std::string& key);
+
+  /// Replaces the tensor of this name where it stands, or adds it at the end.
+  ModelSketch& set_tensor(const std::string& name, Dtype dtype, std::vector<uint64_t> shape);
+  ModelSketch& erase_tensor(const std::string& name);
+
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+
+  /// Writes the file, opens it and removes it again: only the header can be read.
+  gguf::GgufFile open() const;
+
+ private:
+  std::map<std::string, std::function<void(gguf::GgufWriter&)>> keys_;
+  std::vector<Tensor> tensors_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,99 @@
+// An engine put together by hand, part by part, over a fake drive: the same queue, slots, store,
+// backend and forward pass that engine/loader joins over real files. So a whole model runs while
+// its drive is slow, lies about lengths, fails, or answers in any order. One thread at a time.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "backend/cpu/cpu_backend.h"
+#include "experts/expert_store.h"
+#include "forward/forward_pass.h"
+#include "testing/fake_drive.h"
+#include "tests/support/model_bytes.h"
+
+namespace sluice {
+
+/// Passes every stage on to another backend and keeps what the router chose.
+class RoutingRecorder final : public Backend {
+ public:
+  RoutingRecorder(Backend& backend, size_t layer_count) : backend_(backend), chosen_(layer_count) {}
+
+  /// [layer][token]: the experts, ascending, of every token since clear().
+  const std::vector<std::vector<std::vector<int32_t>>>& chosen() const { return chosen_; }
+  void clear() {
+    for (auto& layer : chosen_) layer.clear();
+  }
+
+  void embed(std::span<const int32_t> tokens, float* hidden) override {
+    backend_.embed(tokens, hidden);
+  }
+  void attention_block(size_t layer, size_t first_position, size_t token_count, KvCache& cache,
+                       float* hidden) override {
+    backend_.attention_block(layer, first_position, token_count, cache, hidden);
+  }
+  void route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override;
+  void expert_gate_up(std::span<const ExpertWork> works, const BatchBuffers& batch) override {
+    backend_.expert_gate_up(works, batch);
+  }
+  void expert_down(std::span<const ExpertWork> works, const BatchBuffers& batch) override {
+    backend_.expert_down(works, batch);
+  }
+  void combine(size_t token_count, const BatchBuffers& batch) override {
+    backend_.combine(token_count, batch);
+  }
+  void output(size_t token_count, const float* hidden, float* logits) override {
+    backend_.output(token_count, hidden, logits);
+  }
+
+ private:
+  Backend& backend_;
+  std::vector<std::vector<std::vector<int32_t>>> chosen_;
+};
+
+struct HandBuiltOptions {
+  FakeDriveOptions drive = {};
+  uint32_t slots_per_layer = ~0u;  ///< at most as many as there are experts
+  size_t batch_tokens = 64;
+  size_t ubatch_tokens = 64;
+  size_t pairs_per_step = 256;
+  size_t context_tokens = 128;
+  KvType kv = KvType::f32;
+  kernels::Isa isa = kernels::usable_isas().back();
+};
+
+class HandBuiltEngine {
+ public:
+  /// The model and the pool must outlive it.
+  HandBuiltEngine(const ModelBytes& model, ComputePool& pool, const HandBuiltOptions& options);
+
+  /// Appends tokens and gives the logits of each, [token][vocabulary]. On an error the sequence
+  /// stands where it stood.
+  Result<std::vector<float>> append(std::span<const int32_t> tokens);
+  size_t position() const { return position_; }
+  void reset() { position_ = 0; }
+
+  FakeDrive& drive() { return drive_; }
+  ExpertStore& store() { return *store_; }
+  RoutingRecorder& routing() { return *recorder_; }
+  std::atomic<bool>& stop() { return stop_; }
+
+ private:
+  const ModelBytes& model_;
+  const HandBuiltOptions options_;
+  Ledger ledger_;
+  FakeDrive drive_;
+  io::ReadQueue queue_;
+  std::unique_ptr<SlotPool> slots_;
+  std::unique_ptr<ExpertStore> store_;
+  std::unique_ptr<CpuBackend> backend_;
+  std::unique_ptr<RoutingRecorder> recorder_;
+  std::unique_ptr<ForwardPass> forward_;
+  std::optional<KvCache> kv_;
+  size_t position_ = 0;
+  std::atomic<bool> stop_{false};
+};
+
+}  // namespace sluice
