@@ -11,6 +11,13 @@ namespace {
 
 using nlohmann::ordered_json;
 
+/// A text from the file, without what could steer a terminal.
+std::string shown(std::string text) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  std::ranges::replace_if(text, is_control, '?');
+  return text;
+}
+
 std::string line(std::string_view label, const std::string& text) {
   return fmt::format("  {:<14}{}\n", label, text);
 }
@@ -21,8 +28,8 @@ std::string counted(uint64_t count, std::string_view thing) {
 
 std::string file_section(const ModelReport& model) {
   std::string text = fmt::format("{}\n", model.file_name);
-  text += line("architecture", model.architecture.empty() ? "not said" : model.architecture);
-  if (!model.name.empty()) text += line("name", model.name);
+  text += line("architecture", model.architecture.empty() ? "not said" : shown(model.architecture));
+  if (!model.name.empty()) text += line("name", shown(model.name));
   text += line(
       "file",
       fmt::format("GGUF version {}, {} in {}, {}", model.version, format_bytes(model.file_bytes()),
@@ -33,7 +40,7 @@ std::string file_section(const ModelReport& model) {
   if (model.context_trained_tokens > 0)
     text += line("context", fmt::format("{} trained positions", model.context_trained_tokens));
   if (!model.router.empty()) text += line("router", model.router);
-  text += line("can be run", model.cannot_run.empty() ? "yes" : "no: " + model.cannot_run);
+  text += line("can be run", model.cannot_run.empty() ? "yes" : "no: " + shown(model.cannot_run));
   return text;
 }
 
@@ -187,8 +194,8 @@ std::string tensor_table(const ModelReport& model) {
   for (const auto& tensor : model.tensors) widest = std::max(widest, tensor.name.size());
   std::string text = "\nTensors\n";
   for (const auto& tensor : model.tensors)
-    text += fmt::format("  {:<{}}  {:<7} {:>12}  {:<8}  [{}]\n", tensor.name, widest, tensor.type,
-                        format_bytes(tensor.bytes), residence_name(tensor.residence),
+    text += fmt::format("  {:<{}}  {:<7} {:>12}  {:<8}  [{}]\n", shown(tensor.name), widest,
+                        tensor.type, format_bytes(tensor.bytes), residence_name(tensor.residence),
                         fmt::join(tensor.shape, ", "));
   return text;
 }

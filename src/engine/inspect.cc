@@ -102,7 +102,8 @@ void list_experts(ModelReport& report) {
 Status describe_run(const gguf::GgufFile& file, ModelReport& report,
                     std::optional<UsedTensors>& used) {
   if (file.tensors().empty())
-    return make_error(ErrorKind::unsupported, "it holds a vocabulary and no weights");
+    return make_error(ErrorKind::unsupported, "it holds {}no weights",
+                      report.vocabulary_tokens > 0 ? "a vocabulary and " : "");
   auto config = read_config(file, Log(LogLevel::quiet));
   if (!config) return config.error();
   report.layer_count = config->layer_count();

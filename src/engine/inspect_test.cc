@@ -168,6 +168,10 @@ TEST(Inspect, AVocabularyOnlyFileSaysSo) {
   EXPECT_EQ(model.bytes_per_token(), 0u);
 }
 
+TEST(Inspect, AFileWithoutAnythingSaysSo) {
+  EXPECT_EQ(MadeFile("mammoth").inspect().cannot_run, "it holds no weights");
+}
+
 TEST(Inspect, ATypeWithoutADecoderIsNamed) {
   MadeFile file("mammoth");
   file.add("blk.0.ffn_up_exps.weight", Dtype::iq1_s, {256, 4, 2});

@@ -39,9 +39,10 @@ Status SessionState::append(std::span<const text::TokenId> added, LogitsWanted w
   const size_t before = tokens.size();
   if (added.size() > kv.context_token_max() - before)
     return make_error(ErrorKind::usage,
-                      "{} tokens after {} do not fit the context of {}; raise --ctx or shorten the "
-                      "prompt",
-                      added.size(), before, kv.context_token_max());
+                      "a prompt of {} tokens{} does not fit the context of {}; raise --ctx or "
+                      "shorten the prompt",
+                      added.size(), before > 0 ? fmt::format(" behind {} others", before) : "",
+                      kv.context_token_max());
   bool finite = true;
   const auto sink = [&](std::span<const float> rows, size_t count) {
     finite &= std::ranges::all_of(rows, [](float value) { return std::isfinite(value); });

@@ -159,6 +159,15 @@ TEST_F(DamagedModel, LogitsThatAreNotFinite) {
   expect_refusal(run_of(path), kFailure, {"nan.gguf", "not finite"});
 }
 
+TEST_F(DamagedModel, NamesThatWouldSteerATerminal) {
+  const std::string path = folder_.write(
+      "x.gguf", replaced(bytes_, "blk.3.ffn_norm.weight", "blk.3.ffn_\x1b[2Jm.weigh"));
+  const Outcome inspect = run({"inspect", "-v", path});
+  EXPECT_EQ(inspect.exit_code, 0);
+  EXPECT_EQ(inspect.out.find('\x1b'), std::string::npos);
+  EXPECT_THAT(inspect.out, HasSubstr("blk.3.ffn_?[2Jm.weigh"));
+}
+
 TEST(BadFile, AShardIsMissing) {
   const TempFolder folder;
   gguf::GgufWriter writer({.shard_count = 2});
@@ -195,7 +204,7 @@ TEST(BadFile, VocabularyOnly) {
 
 TEST(BadRequest, PromptLongerThanTheContext) {
   expect_refusal({"run", kModel, "-p", "Call me Ishmael", "--ctx", "3"}, kUsage,
-                 {"do not fit the context of 3", "--ctx"});
+                 {"does not fit the context of 3", "--ctx"});
   const std::string many = fmt::format("{}", fmt::join(std::vector<int>(600, 100), ","));
   expect_refusal({"run", kModel, "--tokens", many}, kUsage, {"600", "512"});
   expect_refusal({"bench", kModel, "--prompt", "600", "--quiet"}, kUsage, {"600", "512"});
