@@ -64,13 +64,21 @@ size_t longest_context(const MemoryNeeds& needs, const MemoryPlan& plan) {
   return less(plan.budget_bytes, other) / std::max<uint64_t>(1, needs.kv_bytes_per_token);
 }
 
-/// A prompt in smaller pieces is slower and needs less: better than exceeding the budget.
-void shrink_to_fit(const MemoryNeeds& needs, MemoryPlan& plan) {
+/// Better slower than beyond the budget: first a prompt goes in smaller batches, then an automatic
+/// context shrinks, then the ubatch.
+void shrink_to_fit(const EngineOptions& options, const MemoryNeeds& needs, MemoryPlan& plan) {
   const auto fits = [&] {
     return fixed_bytes(needs, plan) + needs.cache_bytes_min <= plan.budget_bytes;
   };
   if (fits()) return;
-  plan.batch_tokens = plan.ubatch_tokens;
+  while (!fits() && plan.batch_tokens > plan.ubatch_tokens)
+    plan.batch_tokens = std::max(plan.batch_tokens / 2, plan.ubatch_tokens);
+  if (!fits() && options.context_tokens == 0) {
+    const size_t least = std::min(plan.context_tokens, kAutoContextMin);
+    plan.context_tokens = std::clamp(longest_context(needs, plan), least, plan.context_tokens);
+    plan.ubatch_tokens = std::min(plan.ubatch_tokens, plan.context_tokens);
+    plan.batch_tokens = plan.ubatch_tokens;
+  }
   while (!fits() && plan.ubatch_tokens > kUbatchTokensMin) {
     plan.ubatch_tokens = std::max(plan.ubatch_tokens / 2, kUbatchTokensMin);
     plan.batch_tokens = plan.ubatch_tokens;
@@ -106,7 +114,7 @@ MemoryPlan plan_memory(const os::MemoryState& state, const EngineOptions& option
   const size_t batch_most = std::min(plan.context_tokens, kBatchTokensMax);
   plan.batch_tokens =
       std::clamp<size_t>(batch_fits, std::min(plan.ubatch_tokens, batch_most), batch_most);
-  shrink_to_fit(needs, plan);
+  shrink_to_fit(options, needs, plan);
   plan.context_tokens_fit = longest_context(needs, plan);
   plan.cache_bytes_max = less(plan.budget_bytes, fixed_bytes(needs, plan));
   return plan;
