@@ -14,9 +14,6 @@ std::vector<uint32_t> expert_counts(std::span<const ExpertLayout> layouts) {
   return counts;
 }
 
-/// Requests handed in at a time while loading: plenty for any drive, and soon over after Ctrl-C.
-constexpr size_t kPreloadAheadMax = 64;
-
 /// A read's tag names the slot and the part it fills.
 constexpr uint64_t tag_of(SlotIndex slot, size_t part) {
   return uint64_t{slot} << 8 | part;
