@@ -47,11 +47,11 @@ double median_of(const std::vector<RunReport>& runs, const Rate& rate) {
 }
 
 /// The run whose decode rate is the median stands for all, with the median prefill rate.
-void print_report(const BenchOptions& options, const std::vector<RunReport>& runs) {
+Status print_report(const BenchOptions& options, const std::vector<RunReport>& runs) {
   const double prefill = median_of(runs, prefill_rate);
   const double decode = median_of(runs, decode_rate);
-  const auto median_run = std::ranges::find_if(
-      runs, [&](const RunReport& run) { return decode_rate(run) == decode; });
+  const auto median_run =
+      std::ranges::find_if(runs, [&](const RunReport& run) { return decode_rate(run) == decode; });
   if (options.common.json) {
     auto json = median_run->json();
     json["prefill_tok_s"] = prefill;
@@ -61,14 +61,15 @@ void print_report(const BenchOptions& options, const std::vector<RunReport>& run
           {{"prefill_tok_s", prefill_rate(run)}, {"decode_tok_s", decode_rate(run)}});
     json.erase("text");
     json.erase("tokens");
-    fmt::print("{}\n", json.dump());
-    return;
+    return print_json(json);
   }
+  std::string text;
   for (const RunReport& run : runs)
-    fmt::print("prefill {:8.1f} tokens/s   decode {:7.2f} tokens/s\n", prefill_rate(run),
-               decode_rate(run));
-  fmt::print("median: prefill of {} tokens {:.1f} tokens/s, decode of {} tokens {:.2f} tokens/s\n{}",
-             options.prompt, prefill, options.gen, decode, median_run->text());
+    text += fmt::format("prefill {:8.1f} tokens/s   decode {:7.2f} tokens/s\n", prefill_rate(run),
+                        decode_rate(run));
+  return print_output(
+      "{}median: prefill of {} tokens {:.1f} tokens/s, decode of {} tokens {:.2f} tokens/s\n{}",
+      text, options.prompt, prefill, options.gen, decode, median_run->text());
 }
 
 int bench(const BenchOptions& options) {
@@ -86,6 +87,7 @@ int bench(const BenchOptions& options) {
   std::vector<GenerateResult> results;
   for (size_t rep = 0; rep < options.reps + (options.warm ? 1 : 0); ++rep) {
     (*session)->reset();
+    if (!options.warm) (*engine)->forget_experts();
     auto result = generate(**engine, **session, request, nullptr);
     if (!result) return report(result.error());
     if (rep > 0 || !options.warm) results.push_back(std::move(*result));
@@ -94,8 +96,7 @@ int bench(const BenchOptions& options) {
   std::vector<RunReport> runs;
   for (const GenerateResult& result : results)
     runs.push_back({**engine, options.prompt, result, ram_rate});
-  print_report(options, runs);
-  return kExitDone;
+  return report(print_report(options, runs));
 }
 
 }  // namespace
@@ -103,17 +104,20 @@ int bench(const BenchOptions& options) {
 void add_bench(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App* command = app.add_subcommand("bench", "measure prefill and decode rates");
+  add_model_argument(*command, options->common.model,
+                     "a GGUF file, any shard of a set, or the folder of one");
+  constexpr size_t kTokensMax = size_t{1} << 24;
+  const char* group = "Measurement";
+  add_number(*command, "--prompt", options->prompt, {1, kTokensMax}, "tokens of the prompt")
+      ->group(group);
+  add_number(*command, "--gen", options->gen, {0, kTokensMax}, "decode steps")->group(group);
+  add_number(*command, "--reps", options->reps, {1, 1000}, "repetitions; the median counts")
+      ->group(group);
+  command->add_flag("--warm", options->warm, "keep the expert cache between repetitions, and run once untimed first")->group(group);
   add_common_options(*command, options->common);
-  command->add_option("--prompt", options->prompt, "tokens of the prompt")
-      ->check(CLI::Range(size_t{1}, size_t{1} << 24))
-      ->capture_default_str();
-  command->add_option("--gen", options->gen, "decode steps")
-      ->check(CLI::Range(size_t{0}, size_t{1} << 24))
-      ->capture_default_str();
-  command->add_option("--reps", options->reps, "repetitions; the median counts")
-      ->check(CLI::Range(size_t{1}, size_t{1000}))
-      ->capture_default_str();
-  command->add_flag("--warm", options->warm, "run once untimed first");
+  set_help(*command, {.arguments = "MODEL [options]",
+                      .notes = {},
+                      .examples = {"sluice bench models/demo-q4_k_m.gguf --prompt 256 --gen 128"}});
   command->callback([options, &exit_code] { exit_code = bench(*options); });
 }
 

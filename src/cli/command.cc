@@ -1,48 +1,65 @@
 #include "cli/command.h"
 
+#include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <iostream>
-#include <iterator>
+#include <limits>
 
 namespace sluice::cli {
 
 int report(const Error& error) {
-  fmt::print(stderr, "sluice: {}\n", error.message);
+  std::string line = error.message;
+  std::ranges::replace(line, '\n', ' ');  // a file's name may hold one
+  fmt::print(stderr, "sluice: {}\n", line);
   switch (error.kind) {
-    case ErrorKind::usage: return kExitUsage;
-    case ErrorKind::interrupted: return kExitInterrupted;
-    default: return kExitFailure;
+    case ErrorKind::usage:
+      return kExitUsage;
+    case ErrorKind::interrupted:
+      return kExitInterrupted;
+    default:
+      return kExitFailure;
   }
 }
 
-void add_engine_options(CLI::App& command, CommonOptions& options) {
-  for (const OptionSpec& spec : option_table()) {
-    const std::string name(spec.name);
-    const auto set = [&options, name](const std::string& text) {
-      if (name == "--isa" && text == "list") {
-        fmt::print("{}\n", usable_isa_names());
-        throw CLI::Success();  // CLI11's own way to end parsing; caught in run_program
-      }
-      const Status done = set_option(options.engine, name, text);
-      if (!done) throw CLI::ValidationError(done.error().message);
-    };
-    command
-        .add_option_function<std::string>(name, set, fmt::format("{} ({})", spec.help, spec.reason))
-        ->type_name(std::string(spec.values))
-        ->default_str(std::string(spec.fallback))
-        ->group("Engine");
-  }
-  command.add_option("--seed", options.seed, "seed of sampling")->group("Engine");
-  command.add_flag("--json", options.json, "machine-readable result on stdout");
-  command.add_flag("-v,--verbose", options.verbose, "more about what is done");
-  command.add_flag("--quiet", options.quiet, "only results and errors");
+int report(const Status& status) {
+  return status.ok() ? kExitDone : report(status.error());
 }
+
+void add_model_argument(CLI::App& command, std::string& model, const std::string& help) {
+  command.add_option("MODEL", model, help)->required()->group("Arguments");
+}
+
+namespace {
+
+/// What is wrong with a value is found by a check, whose message CLI11 puts behind the name.
+void add_engine_option(CLI::App& command, const OptionSpec& spec, EngineOptions& options) {
+  const auto set = [&options, &spec](const std::string& text) {
+    CHECK(spec.set(options, text).ok());
+  };
+  const auto check = [&spec](const std::string& text) {
+    EngineOptions scratch;
+    const Status done = spec.set(scratch, text);
+    return done.ok() ? std::string() : done.error().message;
+  };
+  command
+      .add_option_function<std::string>(std::string(spec.name), set,
+                                        fmt::format("{}; {}", spec.help, spec.reason))
+      ->check(check)
+      ->type_name(std::string(spec.values))
+      ->default_str(std::string(spec.fallback))
+      ->group(spec.name.starts_with("--moe-stream") ? "Streaming" : "Engine");
+}
+
+}  // namespace
 
 void add_common_options(CLI::App& command, CommonOptions& options) {
-  command.add_option("MODEL", options.model, "a GGUF file, any shard of a set, or its folder")
-      ->required();
-  add_engine_options(command, options);
+  const char* group = "Output";
+  command.add_flag("--json", options.json, "print the result as one JSON object")->group(group);
+  command.add_flag("-v,--verbose", options.verbose, "say more about what is done")->group(group);
+  command.add_flag("--quiet", options.quiet, "print results and errors only")->group(group);
+  add_number(command, "--seed", options.seed, {0, std::numeric_limits<uint64_t>::max()},
+             "of everything random: another seed, another text")
+      ->group("Engine");
+  for (const OptionSpec& spec : option_table()) add_engine_option(command, spec, options.engine);
 }
 
 Result<std::unique_ptr<Engine>> open_engine(const CommonOptions& options) {
@@ -60,48 +77,117 @@ Result<std::vector<text::TokenId>> parse_tokens(std::string_view list, size_t to
     const auto [stop, status] = std::from_chars(word.data(), word.data() + word.size(), token);
     if (status != std::errc{} || stop != word.data() + word.size() || token < 0 ||
         static_cast<size_t>(token) >= token_count)
-      return make_error(ErrorKind::usage, "'{}' is not a token id; the vocabulary has 0 to {}",
-                        word, token_count - 1);
+      return make_error(ErrorKind::usage,
+                        "'{}' is not a token id of this model; give numbers from 0 to {}", word,
+                        token_count - 1);
     tokens.push_back(token);
     at = list.find_first_not_of(kSeparators, end);
   }
   return tokens;
 }
 
-void TextSource::add_to(CLI::App& command) {
-  text_option = command.add_option("-p,--prompt", text, "raw text; no template is applied");
-  file_option = command.add_option("-f,--file", file, "text from a file, - for standard input");
-  text_option->excludes(file_option);
+void TextSource::add_to(CLI::App& command, const std::string& group) {
+  text_option = command.add_option("-p,--prompt", text, "raw text; no chat template is applied");
+  file_option = command.add_option("-f,--file", file, "the text of a file; - is standard input");
+  text_option->group(group);
+  file_option->type_name("FILE")->excludes(text_option)->group(group);
 }
 
 Result<std::string> TextSource::read() const {
   if (text_option->count() > 0) return text;
-  return read_input(file);
+  return read_text(file);
 }
 
-Result<std::string> read_input(const std::string& path) {
-  if (path != "-") return read_text(path);
-  return std::string(std::istreambuf_iterator<char>(std::cin), {});
+namespace {
+
+constexpr std::string_view kSeeHelp = "sluice --help lists the commands";
+
+/// "--isa list", anywhere, asks for the list and for nothing else.
+bool asks_for_isas(std::span<const char* const> words) {
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string_view word = words[i];
+    if (word == "--isa=list") return true;
+    if (word == "--isa" && i + 1 < words.size() && words[i + 1] == std::string_view("list"))
+      return true;
+  }
+  return false;
 }
 
-int run_program(int argc, const char* const* argv) {
-  CLI::App app("sluice runs Mixture-of-Experts language models that are larger than memory");
+/// The first word must be a command or an option of the program itself.
+Status check_command(const CLI::App& app, int argc, const char* const* argv) {
+  if (argc < 2)
+    return make_error(ErrorKind::usage, "no command is given; try 'sluice demo'; {}", kSeeHelp);
+  const std::string word = argv[1];
+  const auto is_it = [&](const CLI::App* command) { return command->check_name(word); };
+  if (!app.get_subcommands(is_it).empty()) return {};
+  if (word.starts_with('-')) {
+    if (app.get_option_no_throw(word.substr(0, word.find('='))) != nullptr) return {};
+    return make_error(ErrorKind::usage, "there is no option '{}'; {}", word, kSeeHelp);
+  }
+  return make_error(ErrorKind::usage, "there is no command '{}'; {}", word, kSeeHelp);
+}
+
+void declare_program(CLI::App& app, int& exit_code) {
   app.name("sluice");
-  app.set_version_flag("--version", "sluice " SLUICE_VERSION);
   app.require_subcommand(1);
-  int exit_code = kExitDone;
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   add_demo(app, exit_code);
   add_run(app, exit_code);
+  add_inspect(app, exit_code);
+  add_bench(app, exit_code);
   add_eval(app, exit_code);
   add_tokenize(app, exit_code);
   add_detokenize(app, exit_code);
-  add_bench(app, exit_code);
+  const auto refuse = [](const std::string&) -> std::string {
+    return "before a command only 'list' is possible; give a name behind the command";
+  };
+  const auto nothing = [](const std::string&) {};  // asks_for_isas() has seen it
+  app.add_option_function<std::string>("--isa", nothing,
+                                       "print the instruction sets that this machine can use")
+      ->check(refuse)
+      ->type_name("list");
+  app.set_version_flag("--version", "sluice " SLUICE_VERSION, "print the version");
+  set_help(app,
+           {.arguments = "COMMAND [MODEL] [options]",
+            .notes = {"'sluice COMMAND --help' explains a command and its options. MODEL is a "
+                      "GGUF file, any shard of a split set, or a folder that holds one model."},
+            .examples = {"sluice demo", "sluice run MODEL.gguf -p \"Once upon a time\"",
+                         "sluice inspect MODEL.gguf"}});
+}
+
+/// What is wrong with the options, in one line.
+int report_parse_error(const CLI::App& app, const CLI::ParseError& error) {
+  const auto parsed = app.get_subcommands();
+  const std::string command = parsed.empty() ? "" : " " + parsed.front()->get_name();
+  std::string problem = error.what();
+  const std::vector<std::string> extras = app.remaining(true);
+  const auto is_option = [](const std::string& word) { return word.starts_with('-'); };
+  if (const auto option = std::ranges::find_if(extras, is_option); option != extras.end())
+    problem = fmt::format("there is no option '{}'", *option);
+  else if (!extras.empty())
+    problem = fmt::format("'{}' is one argument too many", extras.front());
+  return report(make_error(ErrorKind::usage, "{}; see 'sluice{} --help'", problem, command));
+}
+
+}  // namespace
+
+int run_program(int argc, const char* const* argv) {
+  guard_standard_streams();
+  if (asks_for_isas({argv, static_cast<size_t>(argc)}))
+    return report(print_output("{}\n", usable_isa_names()));
+  CLI::App app("runs Mixture-of-Experts language models that are larger than memory");
+  int exit_code = kExitDone;
+  declare_program(app, exit_code);
+  if (const Status command = check_command(app, argc, argv); !command) return report(command);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::Success& success) {
-    return app.exit(success);
+  } catch (const CLI::CallForHelp&) {
+    const auto parsed = app.get_subcommands();
+    return report(write_output((parsed.empty() ? &app : parsed.front())->help()));
+  } catch (const CLI::CallForVersion& version) {
+    return report(print_output("{}\n", version.what()));
   } catch (const CLI::ParseError& error) {
-    return report(make_error(ErrorKind::usage, "{} (see sluice --help)", error.what()));
+    return report_parse_error(app, error);
   }
   return exit_code;
 }

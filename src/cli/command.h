@@ -11,6 +11,9 @@
 
 #include "base/log.h"
 #include "base/result.h"
+#include "cli/help.h"
+#include "cli/output.h"
+#include "cli/values.h"
 #include "engine/engine.h"
 
 namespace sluice::cli {
@@ -20,8 +23,10 @@ inline constexpr int kExitFailure = 1;
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitInterrupted = 130;
 
-/// Prints "sluice: message" to stderr and gives the exit code of its kind.
+/// Prints "sluice: message" to stderr, one line, and gives the exit code of its kind.
 int report(const Error& error);
+/// The same where there may be no error: then kExitDone.
+int report(const Status& status);
 
 /// The options common to the commands that load a model.
 struct CommonOptions {
@@ -37,10 +42,10 @@ struct CommonOptions {
   }
 };
 
-/// Declares MODEL and the common options, the engine's from its own table.
+void add_model_argument(CLI::App& command, std::string& model, const std::string& help);
+/// Declares the common options but MODEL, the engine's from its own table. Called last, so that
+/// they stand below the command's own in --help.
 void add_common_options(CLI::App& command, CommonOptions& options);
-/// Without MODEL, for commands that bring their own.
-void add_engine_options(CLI::App& command, CommonOptions& options);
 
 /// Opens the engine as the options say, stoppable by Ctrl-C.
 Result<std::unique_ptr<Engine>> open_engine(const CommonOptions& options);
@@ -56,13 +61,10 @@ struct TextSource {
   CLI::Option* text_option = nullptr;
   CLI::Option* file_option = nullptr;
 
-  void add_to(CLI::App& command);
+  void add_to(CLI::App& command, const std::string& group);
   bool given() const { return text_option->count() > 0 || file_option->count() > 0; }
   Result<std::string> read() const;
 };
-
-/// A file, or standard input when it is "-", at most 1 GiB.
-Result<std::string> read_input(const std::string& path);
 
 /// The licence note that goes with the demo model's weights, from models/ at build time.
 std::string_view demo_licence();

@@ -7,39 +7,38 @@ namespace sluice::cli {
 namespace {
 
 constexpr std::string_view kModelFile = "models/demo-q4_k_m.gguf";
-constexpr std::string_view kPrompt = "Mr. Darcy looked at her";
+constexpr uint32_t kSlotsPerLayer = 10;  // of 32 experts: smaller than the model, as in real life
 
 struct DemoOptions {
   CommonOptions common;
   GenerationOptions generation;
-  std::string prompt{kPrompt};
+  std::string prompt = "Mr. Darcy looked at her";
   bool licence = false;
 };
 
 /// In the working folder, or in the source tree that this program was built from.
-std::string find_model() {
+Result<std::string> find_model() {
   std::error_code ignored;
   for (const std::filesystem::path root : {".", SLUICE_SOURCE_DIR})
     if (const auto path = root / kModelFile; std::filesystem::exists(path, ignored))
-      return path.string();
-  return std::string(kModelFile);
+      return path.lexically_normal().string();
+  return make_error(ErrorKind::io, "{}: not found; run the demo in a checkout of the repository",
+                    kModelFile);
 }
 
 int demo(DemoOptions& options) {
-  if (options.licence) {
-    fmt::print("{}", demo_licence());
-    return kExitDone;
-  }
-  if (options.common.model.empty()) options.common.model = find_model();
-  const EngineOptions defaults;
-  if (!options.common.engine.cache.bytes && !options.common.engine.cache.slots_per_layer)
-    options.common.engine.cache.slots_per_layer = 10;  // of 32: smaller than the experts
-  if (!options.common.json)
-    fmt::print("{}", options.prompt), std::fflush(stdout);
-  return generate_and_report(options.common, options.generation.request,
-                             [&](const text::Tokenizer& tokenizer) {
-                               return Result(tokenizer.tokenize(options.prompt, {}));
-                             });
+  if (options.licence) return report(write_output(demo_licence()));
+  auto model = find_model();
+  if (!model) return report(model.error());
+  options.common.model = *model;
+  CacheSize& cache = options.common.engine.cache;
+  if (!cache.bytes && !cache.slots_per_layer) cache.slots_per_layer = kSlotsPerLayer;
+  const Opening opening{.tokens =
+                            [&](const text::Tokenizer& tokenizer) {
+                              return Result(tokenizer.tokenize(options.prompt, {}));
+                            },
+                        .shown = options.prompt};
+  return generate_and_report(options.common, options.generation.request, opening);
 }
 
 }  // namespace
@@ -48,11 +47,21 @@ void add_demo(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<DemoOptions>();
   CLI::App* command = app.add_subcommand("demo", "stream the small model of the repository");
   options->generation.request.sampling.temperature = 0.7f;
-  options->common.seed = 4;
-  command->add_option("-p,--prompt", options->prompt, "the opening")->capture_default_str();
-  command->add_flag("--licence", options->licence, "print the licence note of the demo model");
+  options->common.seed = 1;  // a passage of 127 tokens that ends where a sentence does
+  command->add_option("-p,--prompt", options->prompt, "the opening")
+      ->capture_default_str()
+      ->group("Prompt");
   options->generation.add_to(*command);
-  add_engine_options(*command, options->common);
+  add_common_options(*command, options->common);
+  command->add_flag("--licence", options->licence, "print the licence note of the model and end")
+      ->group("Output");
+  set_help(*command,
+           {.arguments = "[options]",
+            .notes = {"The expert cache has room for 10 of each layer's 32 experts unless "
+                      "--moe-stream-cache says otherwise; the others are read from the "
+                      "drive when they are needed. The text is the same at any size."},
+            .examples = {"sluice demo", "sluice demo -p \"Call me\" --seed 3",
+                         "sluice demo --moe-stream-cache 4s"}});
   command->callback([options, &exit_code] { exit_code = demo(*options); });
 }
 

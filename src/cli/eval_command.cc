@@ -1,5 +1,7 @@
-// sluice eval MODEL --tokens LIST --logits OUT: the logits of every position, for comparing engines.
+// sluice eval MODEL --tokens LIST --logits OUT: the logits of every position.
+#include <cerrno>
 #include <cstdio>
+#include <system_error>
 
 #include "cli/command.h"
 #include "engine/generate.h"
@@ -18,8 +20,9 @@ struct EvalOptions {
 /// A file being written; the first failure is remembered.
 class LogitsFile {
  public:
-  explicit LogitsFile(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "wb")) {
-    failed_ = file_ == nullptr;
+  explicit LogitsFile(const std::string& path)
+      : path_(path), file_(std::fopen(path.c_str(), "wb")) {
+    note(file_ != nullptr);
   }
   ~LogitsFile() {
     if (file_ != nullptr) std::fclose(file_);
@@ -28,25 +31,30 @@ class LogitsFile {
   LogitsFile& operator=(const LogitsFile&) = delete;
 
   void add(std::span<const float> rows) {
-    if (failed_) return;
-    failed_ = std::fwrite(rows.data(), sizeof(float), rows.size(), file_) != rows.size();
+    if (status_.ok())
+      note(std::fwrite(rows.data(), sizeof(float), rows.size(), file_) == rows.size());
   }
-  Status close() {
-    if (file_ != nullptr && std::fclose(std::exchange(file_, nullptr)) != 0) failed_ = true;
-    if (failed_) return make_error(ErrorKind::io, "{}: cannot write the logits", path_);
-    return {};
+  const Status& close() {
+    if (file_ != nullptr) note(std::fclose(std::exchange(file_, nullptr)) == 0);
+    return status_;
   }
-  bool failed() const { return failed_; }
+  const Status& status() const { return status_; }
 
  private:
+  void note(bool done) {
+    if (!done && status_.ok())
+      status_ = make_error(ErrorKind::io, "{}: cannot write the logits: {}", path_,
+                           std::generic_category().message(errno));
+  }
+
   const std::string path_;
   std::FILE* file_;
-  bool failed_ = false;
+  Status status_;
 };
 
 Result<std::vector<text::TokenId>> read_tokens(const EvalOptions& options, size_t token_count) {
   if (options.tokens_file.empty()) return parse_tokens(options.tokens, token_count);
-  auto list = read_input(options.tokens_file);
+  auto list = read_text(options.tokens_file);
   if (!list) return list.error();
   return parse_tokens(*list, token_count);
 }
@@ -73,21 +81,19 @@ int eval(const EvalOptions& options) {
   if (!session) return report(session.error());
 
   LogitsFile file(options.logits);
-  if (file.failed()) return report(file.close().error());
+  if (!file.status()) return report(file.status());
   Hash128 hash;
   const auto receive = [&](std::span<const float> rows, size_t) {
     hash.add(rows);
     file.add(rows);
   };
   if (Status done = evaluate(**session, *tokens, options.steps, receive); !done)
-    return report(done.error());
-  if (Status closed = file.close(); !closed) return report(closed.error());
-  if (options.common.json)
-    fmt::print("{{\"tokens\": {}, \"vocabulary\": {}, \"hash\": \"{}\"}}\n", tokens->size(),
-               (*engine)->facts().vocabulary_size, hash.hex());
-  else
-    fmt::print("hash: {}\n", hash.hex());
-  return kExitDone;
+    return report(done);
+  if (const Status& closed = file.close(); !closed) return report(closed);
+  if (!options.common.json) return report(print_output("hash: {}\n", hash.hex()));
+  return report(print_json({{"tokens", tokens->size()},
+                            {"vocabulary", (*engine)->facts().vocabulary_size},
+                            {"hash", hash.hex()}}));
 }
 
 }  // namespace
@@ -95,12 +101,28 @@ int eval(const EvalOptions& options) {
 void add_eval(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<EvalOptions>();
   CLI::App* command = app.add_subcommand("eval", "write the logits of every position");
+  add_model_argument(*command, options->common.model,
+                     "a GGUF file, any shard of a set, or the folder of one");
+  command->add_option("--tokens", options->tokens, "token ids: 1,2,3")
+      ->type_name("LIST")
+      ->group("Tokens (one of)");
+  command->add_option("--tokens-file", options->tokens_file, "token ids from a file; - is stdin")
+      ->type_name("FILE")
+      ->group("Tokens (one of)");
+  command->add_option("--logits", options->logits, "where the logits go: raw float32")
+      ->required()
+      ->type_name("OUT")
+      ->group("Output");
+  command->add_flag("--steps", options->steps, "token by token instead of in one batch")
+      ->group("Output");
   add_common_options(*command, options->common);
-  command->add_option("--tokens", options->tokens, "token ids: 1,2,3");
-  command->add_option("--tokens-file", options->tokens_file, "token ids from a file");
-  command->add_option("--logits", options->logits, "output: raw float32 [tokens][vocabulary]")
-      ->required();
-  command->add_flag("--steps", options->steps, "token by token instead of in one batch");
+  set_help(
+      *command,
+      {.arguments = "MODEL (--tokens LIST | --tokens-file FILE) --logits OUT [options]",
+       .notes = {"OUT gets float32, little-endian, [tokens][vocabulary]. The bytes are the same "
+                 "in one batch and with --steps, on any machine, at any cache size. Prints a "
+                 "checksum of them."},
+       .examples = {"sluice eval models/demo-q4_k_m.gguf --tokens 34,409,336 --logits out.f32"}});
   command->callback([options, &exit_code] { exit_code = eval(*options); });
 }
 

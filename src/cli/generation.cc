@@ -1,65 +1,76 @@
 #include "cli/generation.h"
 
-#include <cstdio>
+#include <limits>
 
 #include "cli/run_report.h"
 
 namespace sluice::cli {
 
 void GenerationOptions::add_to(CLI::App& command) {
+  constexpr float kHighest = 1e6f;
   SamplingOptions& sampling = request.sampling;
   const char* group = "Generation";
-  command.add_option("-n,--tokens-max", request.token_max, "tokens to generate")
-      ->capture_default_str()
+  add_number(command, "-n,--tokens-max", request.token_max, {0, size_t{1} << 24},
+             "new tokens to generate at most")
       ->group(group);
-  command.add_option("--temp", sampling.temperature, "temperature, 0 is greedy")
-      ->capture_default_str()
+  add_number(command, "--temp", sampling.temperature, {0.0f, kHighest},
+             "temperature: higher is more surprising, 0 always takes the likeliest token")
+      ->type_name("T")
       ->group(group);
-  command.add_option("--top-k", sampling.top_k, "only the k likeliest tokens, 0 is all")
-      ->capture_default_str()
+  add_number(command, "--top-k", sampling.top_k, {0, std::numeric_limits<int32_t>::max()},
+             "choose among the K likeliest tokens; 0 is all of them")
+      ->type_name("K")
       ->group(group);
-  command.add_option("--top-p", sampling.top_p, "only the likeliest tokens of this total")
-      ->capture_default_str()
+  add_number(command, "--top-p", sampling.top_p, {0.0f, 1.0f},
+             "choose among the likeliest tokens that together have this probability; 1 is all")
+      ->type_name("P")
       ->group(group);
-  command.add_option("--min-p", sampling.min_p, "only tokens of this share of the likeliest")
-      ->capture_default_str()
+  add_number(command, "--min-p", sampling.min_p, {0.0f, 1.0f},
+             "leave out tokens below this share of the likeliest one's probability; 0 is none")
+      ->type_name("P")
       ->group(group);
-  command
-      .add_option("--repeat-penalty", sampling.repeat_penalty, "above 1 avoids recent tokens")
-      ->capture_default_str()
+  add_number(command, "--repeat-penalty", sampling.repeat_penalty, {0.01f, kHighest},
+             "above 1 makes the last 64 tokens less likely; 1 is off")
+      ->type_name("R")
       ->group(group);
-  command.add_option("--stop", request.stop, "end the text before this string; may be repeated")
+  command.add_option("--stop", request.stop, "end before this text; may be given several times")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false)
+      ->type_name("TEXT")
       ->group(group);
-  command.add_flag("--ignore-eos", request.ignore_eos, "go on after an end token")->group(group);
+  command.add_flag("--ignore-eos", request.ignore_eos, "go on after an end-of-generation token")
+      ->group(group);
 }
 
-int generate_and_report(
-    const CommonOptions& common, GenerateRequest request,
-    const std::function<Result<std::vector<text::TokenId>>(const text::Tokenizer&)>& make_prompt) {
+int generate_and_report(const CommonOptions& common, GenerateRequest request,
+                        const Opening& opening) {
   request.sampling.seed = common.seed;
-  if (Status valid = check_sampling(request.sampling); !valid) return report(valid.error());
   auto engine = open_engine(common);
   if (!engine) return report(engine.error());
-  auto prompt = make_prompt((*engine)->tokenizer());
+  auto prompt = opening.tokens((*engine)->tokenizer());
   if (!prompt) return report(prompt.error());
   request.prompt = std::move(*prompt);
   auto session = (*engine)->new_session();
   if (!session) return report(session.error());
 
-  const auto show = [&](std::string_view text) {
-    if (common.json) return;
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
+  bool in_line = false;
+  const auto show = [&](std::string_view text) -> Status {
+    if (common.json || text.empty()) return {};
+    in_line = true;
+    return write_output(text);
   };
+  if (Status shown = show(opening.shown); !shown) return report(shown);
   auto result = generate(**engine, **session, request, show);
-  if (!common.json) show("\n");
+  const Status ended = in_line ? write_output("\n") : Status();
   if (!result) return report(result.error());
+  if (!ended) return report(ended);
+
   const RunReport run{.engine = **engine,
                       .prompt_tokens = request.prompt.size(),
                       .result = *result,
                       .ram_bytes_per_s = (*engine)->measure_ram_rate()};
   if (common.json)
-    fmt::print("{}\n", run.json().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    if (Status printed = print_json(run.json()); !printed) return report(printed);
   if (!common.quiet) fmt::print(stderr, "{}", run.text());
   return kExitDone;
 }

@@ -7,15 +7,20 @@
 namespace sluice::cli {
 
 struct GenerationOptions {
-  GenerateRequest request;
+  GenerateRequest request;  ///< all but the prompt
 
   void add_to(CLI::App& command);
 };
 
+/// What is to be continued: made from the loaded vocabulary, and shown before what follows it.
+struct Opening {
+  std::function<Result<std::vector<text::TokenId>>(const text::Tokenizer&)> tokens;
+  std::string shown;
+};
+
 /// Opens the engine, generates, prints text to stdout as it comes (or JSON at the end) and the
-/// statistics to stderr. `make_prompt` turns the loaded vocabulary into the prompt.
-int generate_and_report(
-    const CommonOptions& common, GenerateRequest request,
-    const std::function<Result<std::vector<text::TokenId>>(const text::Tokenizer&)>& make_prompt);
+/// statistics to stderr.
+int generate_and_report(const CommonOptions& common, GenerateRequest request,
+                        const Opening& opening);
 
 }  // namespace sluice::cli

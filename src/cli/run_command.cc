@@ -11,12 +11,9 @@ struct RunOptions {
   std::string tokens;
 };
 
-Result<std::vector<text::TokenId>> read_prompt(const RunOptions& options,
-                                               const text::Tokenizer& tokenizer) {
-  if (!options.tokens.empty()) return parse_tokens(options.tokens, tokenizer.token_count());
-  auto text = options.source.read();
-  if (!text) return text.error();
-  auto tokens = tokenizer.tokenize(*text, {.add_special = true, .parse_special = true});
+Result<std::vector<text::TokenId>> tokenize_prompt(const std::string& text,
+                                                   const text::Tokenizer& tokenizer) {
+  auto tokens = tokenizer.tokenize(text, {.add_special = true, .parse_special = true});
   if (tokens.empty())
     return make_error(ErrorKind::usage, "the prompt is empty; give text with -p or -f");
   return tokens;
@@ -24,12 +21,22 @@ Result<std::vector<text::TokenId>> read_prompt(const RunOptions& options,
 
 int run(const RunOptions& options) {
   if (options.source.given() == !options.tokens.empty())
-    return report(make_error(ErrorKind::usage,
-                             "give one prompt: -p TEXT, -f FILE or --tokens LIST"));
-  return generate_and_report(options.common, options.generation.request,
-                             [&](const text::Tokenizer& tokenizer) {
-                               return read_prompt(options, tokenizer);
-                             });
+    return report(
+        make_error(ErrorKind::usage, "give one prompt: -p TEXT, -f FILE or --tokens LIST"));
+  Opening opening;
+  if (options.source.given()) {
+    // Read before the model is loaded: a file that is not there should not cost that time.
+    auto text = options.source.read();
+    if (!text) return report(text.error());
+    opening.tokens = [text = *text](const text::Tokenizer& tokenizer) {
+      return tokenize_prompt(text, tokenizer);
+    };
+  } else {
+    opening.tokens = [&](const text::Tokenizer& tokenizer) {
+      return parse_tokens(options.tokens, tokenizer.token_count());
+    };
+  }
+  return generate_and_report(options.common, options.generation.request, opening);
 }
 
 }  // namespace
@@ -37,10 +44,22 @@ int run(const RunOptions& options) {
 void add_run(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "continue a text");
-  add_common_options(*command, options->common);
-  options->source.add_to(*command);
-  command->add_option("--tokens", options->tokens, "the prompt as token ids: 1,2,3");
+  add_model_argument(*command, options->common.model,
+                     "a GGUF file, any shard of a set, or the folder of one");
+  options->source.add_to(*command, "Prompt (one of)");
+  command->add_option("--tokens", options->tokens, "the prompt as token ids: 1,2,3")
+      ->type_name("LIST")
+      ->group("Prompt (one of)");
   options->generation.add_to(*command);
+  add_common_options(*command, options->common);
+  set_help(
+      *command,
+      {.arguments = "MODEL (-p TEXT | -f FILE | --tokens LIST) [options]",
+       .notes = {"Text goes to standard output as it comes; progress, statistics and errors go "
+                 "to standard error. Ctrl-C ends the run, twice ends it at once."},
+       .examples = {"sluice run models/demo-q4_k_m.gguf -p \"Call me\" -n 40",
+                    "sluice run MODEL.gguf -f prompt.txt --temp 0 --json",
+                    "sluice run MODEL.gguf -p \"Dear\" --moe-stream-cache 8G --ctx 4096"}});
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

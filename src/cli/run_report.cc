@@ -9,7 +9,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
-double ratio(double a, double b) { return b > 0 ? a / b : 0.0; }
+double ratio(double a, double b) {
+  return b > 0 ? a / b : 0.0;
+}
 
 ordered_json counters_json(const MoeCounters& moe) {
   return {{"lookups", moe.lookups},
@@ -33,19 +35,18 @@ ordered_json moe_json(const Engine& engine, const GenerateResult& result) {
                     {"cache_bytes", mode.cache_bytes},
                     {"expert_bytes", engine.facts().expert_bytes}};
   json.update(counters_json(decode));
-  json.update(ordered_json{
-      {"prefetch_reads", 0},
-      {"prefetch_bytes", 0},
-      {"prefetch_useful", 0},
-      {"prefetch_wasted", 0},
-      {"cancelled", 0},
-      {"promoted", 0},
-      {"stall_s_per_token", ratio(decode.stall_s, steps)},
-      {"bytes_per_token", ratio(double(decode.demand_bytes), steps)},
-      {"reads_per_distinct_expert",
-       ratio(double(result.prefill_moe.misses), double(result.prefill_moe.lookups))},
-      {"lookahead", ordered_json::array()},
-      {"prefill", counters_json(result.prefill_moe)}});
+  json.update(ordered_json{{"prefetch_reads", 0},
+                           {"prefetch_bytes", 0},
+                           {"prefetch_useful", 0},
+                           {"prefetch_wasted", 0},
+                           {"cancelled", 0},
+                           {"promoted", 0},
+                           {"stall_s_per_token", ratio(decode.stall_s, steps)},
+                           {"bytes_per_token", ratio(double(decode.demand_bytes), steps)},
+                           {"reads_per_distinct_expert", ratio(double(result.prefill_moe.misses),
+                                                               double(result.prefill_moe.lookups))},
+                           {"lookahead", ordered_json::array()},
+                           {"prefill", counters_json(result.prefill_moe)}});
   return json;
 }
 
@@ -110,8 +111,7 @@ std::string RunReport::text() const {
       "{}: prompt {} tokens in {:.2f} s ({:.1f} tokens/s), then {} steps in {:.2f} s ({:.1f} "
       "tokens/s)\n",
       mode.mode, prompt_tokens, result.prefill_s, ratio(double(prompt_tokens), result.prefill_s),
-      result.decode_steps, result.decode_s,
-      ratio(double(result.decode_steps), result.decode_s));
+      result.decode_steps, result.decode_s, ratio(double(result.decode_steps), result.decode_s));
   if (result.decode_steps == 0) return text;
   text += fmt::format(
       "experts: hit rate {:.1f} %, {} read per token; per token {:.2f} ms stall, {:.2f} ms "

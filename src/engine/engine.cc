@@ -5,24 +5,32 @@
 #include "engine/engine_impl.h"
 #include "os/clock.h"
 #include "os/interrupt.h"
+#include "os/standard_streams.h"
 
 namespace sluice {
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::~Engine() = default;
 
-Result<std::unique_ptr<Engine>> Engine::open(const std::string& path,
-                                             const EngineOptions& options, const Log& log,
-                                             const std::atomic<bool>* stop) {
+Result<std::unique_ptr<Engine>> Engine::open(const std::string& path, const EngineOptions& options,
+                                             const Log& log, const std::atomic<bool>* stop) {
   auto impl = std::make_unique<Impl>(options, log, stop);
   if (Status opened = open_engine(path, *impl); !opened) return opened.error();
   return std::unique_ptr<Engine>(new Engine(std::move(impl)));
 }
 
-const ModelFacts& Engine::facts() const { return impl_->facts; }
-const RunMode& Engine::mode() const { return impl_->mode; }
-const text::Tokenizer& Engine::tokenizer() const { return impl_->model->tokenizer(); }
-const Ledger& Engine::ledger() const { return impl_->ledger; }
+const ModelFacts& Engine::facts() const {
+  return impl_->facts;
+}
+const RunMode& Engine::mode() const {
+  return impl_->mode;
+}
+const text::Tokenizer& Engine::tokenizer() const {
+  return impl_->model->tokenizer();
+}
+const Ledger& Engine::ledger() const {
+  return impl_->ledger;
+}
 
 MoeCounters Engine::counters() const {
   const ExpertStats stats = impl_->store->stats();
@@ -31,6 +39,7 @@ MoeCounters Engine::counters() const {
           .joins = stats.join_count,
           .misses = stats.miss_count,
           .evictions = stats.eviction_count,
+          .distinct = stats.distinct_count,
           .demand_reads = stats.demand_read_count,
           .demand_bytes = stats.demand_bytes,
           .stall_s = static_cast<double>(stats.stall_ns) * 1e-9};
@@ -42,6 +51,7 @@ MoeCounters MoeCounters::since(const MoeCounters& before) const {
           .joins = joins - before.joins,
           .misses = misses - before.misses,
           .evictions = evictions - before.evictions,
+          .distinct = distinct - before.distinct,
           .demand_reads = demand_reads - before.demand_reads,
           .demand_bytes = demand_bytes - before.demand_bytes,
           .stall_s = stall_s - before.stall_s};
@@ -50,9 +60,18 @@ MoeCounters MoeCounters::since(const MoeCounters& before) const {
 Result<std::unique_ptr<Session>> Engine::new_session() {
   auto cache = KvCache::allocate(impl_->model->config(), impl_->mode.context_tokens,
                                  impl_->kv_type(), impl_->ledger);
-  if (!cache) return cache.error();
+  if (!cache) {
+    const size_t fit = impl_->context_tokens_fit;
+    if (fit == 0 || fit >= impl_->mode.context_tokens) return cache.error();
+    return make_error(cache.error().kind, "{}; --ctx {} is the longest context that fits",
+                      cache.error().message, fit);
+  }
   auto state = std::make_unique<SessionState>(*impl_, std::move(*cache));
   return std::unique_ptr<Session>(new Session(std::move(state)));
+}
+
+void Engine::forget_experts() {
+  if (impl_->mode.mode != "resident") impl_->store->forget_all();
 }
 
 Result<std::unique_ptr<text::Tokenizer>> open_tokenizer(const std::string& path) {
@@ -72,12 +91,22 @@ std::string usable_isa_names() {
   return names;
 }
 
-uint64_t process_peak_bytes() { return os::resident_peak_bytes(); }
-
-Result<std::string> read_text(const std::string& path) {
-  return os::read_text_file(path, uint64_t{1} << 30);
+uint64_t process_peak_bytes() {
+  return os::resident_peak_bytes();
 }
 
-const std::atomic<bool>& stop_on_interrupt() { return os::interrupt_flag(); }
+Result<std::string> read_text(const std::string& path) {
+  constexpr uint64_t kBytesMax = uint64_t{1} << 30;
+  if (path == "-") return os::read_standard_input(kBytesMax, stop_on_interrupt());
+  return os::read_text_file(path, kBytesMax);
+}
+
+void guard_standard_streams() {
+  os::guard_standard_streams();
+}
+
+const std::atomic<bool>& stop_on_interrupt() {
+  return os::interrupt_flag();
+}
 
 }  // namespace sluice

@@ -72,6 +72,7 @@ struct RunMode {
 /// Counters since the engine was opened; see experts/expert_stats.h for the sums they obey.
 struct MoeCounters {
   uint64_t lookups = 0, hits = 0, joins = 0, misses = 0, evictions = 0;
+  uint64_t distinct = 0;  ///< experts asked for, each once for a prompt
   uint64_t demand_reads = 0, demand_bytes = 0;
   double stall_s = 0;
 
@@ -113,9 +114,8 @@ class Engine {
  public:
   /// Opens the model, plans memory, loads what must be resident. Long-running; `stop` ends it and
   /// every later step at the next layer or read.
-  static Result<std::unique_ptr<Engine>> open(const std::string& path,
-                                              const EngineOptions& options, const Log& log,
-                                              const std::atomic<bool>* stop);
+  static Result<std::unique_ptr<Engine>> open(const std::string& path, const EngineOptions& options,
+                                              const Log& log, const std::atomic<bool>* stop);
   ~Engine();
 
   const ModelFacts& facts() const;
@@ -126,6 +126,10 @@ class Engine {
 
   /// A refusal is ErrorKind::memory and names the largest context that fits.
   Result<std::unique_ptr<Session>> new_session();
+
+  /// Empties the expert cache, so that a measurement starts as after opening. An engine that keeps
+  /// all experts in memory keeps them.
+  void forget_experts();
 
   /// Bytes per second that the compute threads read from memory, measured over resident weights.
   /// Takes some milliseconds; not during a step.
@@ -147,8 +151,12 @@ std::string usable_isa_names();
 /// The most memory that this process ever had resident.
 uint64_t process_peak_bytes();
 
-/// The whole of a text file, at most 1 GiB.
+/// The whole of a text file, at most 1 GiB; "-" is standard input, which Ctrl-C ends.
 Result<std::string> read_text(const std::string& path);
+
+/// For the start of a program: a closed standard stream or a broken pipe becomes an error of the
+/// write, never a signal or a file that takes the stream's number.
+void guard_standard_streams();
 
 /// Sets a flag at the first Ctrl-C (a second one ends the process) and returns it.
 const std::atomic<bool>& stop_on_interrupt();

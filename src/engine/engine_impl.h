@@ -23,6 +23,7 @@ struct Engine::Impl {
   Ledger ledger;
   ModelFacts facts;
   RunMode mode;
+  size_t context_tokens_fit = 0;  ///< the longest context that the budget holds
 
   const kernels::KernelTable* kernels = nullptr;
   std::unique_ptr<ComputePool> pool;

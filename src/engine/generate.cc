@@ -11,8 +11,12 @@ struct Hash128::State {
   XXH3_state_t* xxh3 = XXH3_createState();
 };
 
-Hash128::Hash128() : state_(std::make_unique<State>()) { XXH3_128bits_reset(state_->xxh3); }
-Hash128::~Hash128() { XXH3_freeState(state_->xxh3); }
+Hash128::Hash128() : state_(std::make_unique<State>()) {
+  XXH3_128bits_reset(state_->xxh3);
+}
+Hash128::~Hash128() {
+  XXH3_freeState(state_->xxh3);
+}
 
 void Hash128::add(std::span<const float> values) {
   XXH3_128bits_update(state_->xxh3, values.data(), values.size_bytes());
@@ -28,37 +32,34 @@ namespace {
 /// Generated tokens on their way to the reader: bytes, stop strings, whole characters.
 class TextOutput {
  public:
-  TextOutput(const GenerateRequest& request, std::string& text,
-             const std::function<void(std::string_view)>& on_text)
+  TextOutput(const GenerateRequest& request, std::string& text, const TextReceiver& on_text)
       : stop_(request.stop), text_(text), on_text_(on_text) {}
 
-  /// False when a stop string has ended the text.
-  bool push(std::string_view piece) {
-    show(utf8_.push(stop_.push(piece)));
-    return !stop_.stopped();
-  }
-  void finish() {
-    show(utf8_.push(stop_.flush()));
-    show(utf8_.flush());
+  Status push(std::string_view piece) { return show(utf8_.push(stop_.push(piece))); }
+  bool stopped() const { return stop_.stopped(); }  ///< a stop string has ended the text
+  Status finish() {
+    std::string last = utf8_.push(stop_.flush());
+    last += utf8_.flush();
+    return show(last);
   }
 
  private:
-  void show(const std::string& ready) {
-    if (ready.empty()) return;
+  Status show(const std::string& ready) {
+    if (ready.empty()) return {};
     text_ += ready;
-    if (on_text_) on_text_(ready);
+    return on_text_ ? on_text_(ready) : Status();
   }
 
   text::StopStrings stop_;
   text::Utf8Stream utf8_;
   std::string& text_;
-  const std::function<void(std::string_view)>& on_text_;
+  const TextReceiver& on_text_;
 };
 
 }  // namespace
 
 Result<GenerateResult> generate(Engine& engine, Session& session, const GenerateRequest& request,
-                                const std::function<void(std::string_view)>& on_text) {
+                                const TextReceiver& on_text) {
   if (Status valid = check_sampling(request.sampling); !valid) return valid.error();
   if (request.prompt.empty())
     return make_error(ErrorKind::usage, "the prompt is empty; give at least one token");
@@ -85,7 +86,8 @@ Result<GenerateResult> generate(Engine& engine, Session& session, const Generate
       break;
     }
     result.tokens.push_back(token);
-    if (!output.push(engine.tokenizer().piece(token))) {
+    if (Status shown = output.push(engine.tokenizer().piece(token)); !shown) return shown.error();
+    if (output.stopped()) {
       result.finish = FinishReason::stop_string;
       break;
     }
@@ -94,11 +96,14 @@ Result<GenerateResult> generate(Engine& engine, Session& session, const Generate
       result.finish = FinishReason::context_full;
       break;
     }
-    if (Status done = session.decode(token); !done) return done.error();
+    if (Status done = session.decode(token); !done) {
+      const Status shown = output.finish();  // what was held back is shown before the error
+      return shown.ok() ? done.error() : shown.error();
+    }
     ++result.decode_steps;
     decode_end = os::now_ns();
   }
-  output.finish();
+  if (Status shown = output.finish(); !shown) return shown.error();
   result.decode_s = os::seconds_between(prefilled, decode_end);
   result.decode_moe = engine.counters().since(after_prompt);
   result.logits_hash = hash.hex();

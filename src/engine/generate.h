@@ -34,10 +34,12 @@ struct GenerateResult {
   MoeCounters decode_moe;
 };
 
-/// Runs the request on a session, which keeps the tokens. `on_text` receives whole UTF-8
-/// characters as they are ready.
+/// Receives whole UTF-8 characters as they are ready; an error ends the generation with it.
+using TextReceiver = std::function<Status(std::string_view)>;
+
+/// Runs the request on a session, which keeps the tokens. `on_text` may be empty.
 Result<GenerateResult> generate(Engine& engine, Session& session, const GenerateRequest& request,
-                                const std::function<void(std::string_view)>& on_text);
+                                const TextReceiver& on_text);
 
 /// XXH3-128 over any number of pieces, as 32 hexadecimal digits.
 class Hash128 {

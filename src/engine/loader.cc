@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-/// Pairs computed between two looks at the reads, for each thread: some hundred microseconds.
+/// Pairs computed between two looks at the reads, for each thread: a few milliseconds.
 constexpr size_t kPairsPerStepAndThread = 256;
 
 Status choose_kernels(Engine::Impl& impl) {
@@ -19,16 +19,16 @@ Status choose_kernels(Engine::Impl& impl) {
   if (impl.options.isa != "auto") {
     const auto named = kernels::isa_by_name(impl.options.isa);
     if (!named || std::ranges::find(usable, *named) == usable.end())
-      return make_error(ErrorKind::usage, "--isa: '{}' is not to be had here; this machine runs: {}",
+      return make_error(ErrorKind::usage,
+                        "--isa: '{}' is not to be had here; this machine runs: {}",
                         impl.options.isa, usable_isa_names());
     isa = *named;
   }
   impl.kernels = &kernels::kernel_table(isa);
   impl.mode.isa = kernels::isa_name(isa);
-  const size_t threads =
-      impl.options.threads > 0 ? impl.options.threads : os::usable_core_count();
+  const size_t threads = impl.options.threads > 0 ? impl.options.threads : os::usable_core_count();
   impl.pool = std::make_unique<ComputePool>(threads);
-  impl.mode.threads = static_cast<uint32_t>(threads);
+  impl.mode.threads = static_cast<uint32_t>(impl.pool->thread_count());
   return {};
 }
 
@@ -48,21 +48,27 @@ void state_facts(Engine::Impl& impl) {
                 .expert_bytes = weights.experts.front().expert_bytes(),
                 .experts_bytes = weights.expert_bytes(),
                 .expert_bytes_per_token = expert_bytes_per_token,
-                .active_bytes_per_token =
-                    expert_bytes_per_token + weights.dense_bytes_per_token()};
+                .active_bytes_per_token = expert_bytes_per_token + weights.dense_bytes_per_token()};
 }
 
 /// What the probe and the ring take while the engine runs.
 constexpr uint64_t kIoBytes = 1 * kMiB;
 
+/// A layer's slots and what they hold, before their number is known.
+std::vector<SlotPool::Layer> lay_out_slots(const Engine::Impl& impl) {
+  std::vector<SlotPool::Layer> layers;
+  for (size_t layer = 0; layer < impl.model->config().layer_count(); ++layer)
+    layers.push_back(
+        {SlotLayout::of(impl.model->weights().experts[layer], impl.model->expert_alignment(layer)),
+         0});
+  return layers;
+}
+
 /// Slots for the experts of one token in every layer: less makes no sense.
 uint64_t cache_bytes_min(const Engine::Impl& impl) {
   uint64_t bytes = 0;
-  for (size_t layer = 0; layer < impl.model->config().layer_count(); ++layer) {
-    const ExpertLayout& experts = impl.model->weights().experts[layer];
-    bytes += impl.model->config().expert_used_count *
-             SlotLayout::of(experts, impl.model->expert_alignment(layer)).slot_bytes;
-  }
+  for (const SlotPool::Layer& layer : lay_out_slots(impl))
+    bytes += impl.model->config().expert_used_count * layer.layout.slot_bytes;
   return bytes;
 }
 
@@ -80,9 +86,8 @@ MemoryPlan make_memory_plan(const Engine::Impl& impl) {
       .process_bytes = os::resident_bytes(),
       .dense_bytes = impl.model->dense_arena_bytes(),
       .io_bytes = kIoBytes,
-      .kv_bytes_per_token =
-          KvCache::bytes_per_token(config, impl.kv_type()) +
-          (backend_bytes(1, 1 + kMany) - backend_bytes(1, 1)) / kMany,
+      .kv_bytes_per_token = KvCache::bytes_per_token(config, impl.kv_type()) +
+                            (backend_bytes(1, 1 + kMany) - backend_bytes(1, 1)) / kMany,
       .ubatch_bytes_per_token = (backend_bytes(kMany, 1) - backend_bytes(0, 1)) / kMany + 1,
       .batch_bytes_per_token = (batch_bytes(2 * kMany) - batch_bytes(kMany)) / kMany + 1,
       .fixed_scratch_bytes = backend_bytes(0, 1) + config.vocabulary_size * sizeof(float) * 33,
@@ -91,51 +96,63 @@ MemoryPlan make_memory_plan(const Engine::Impl& impl) {
   return plan_memory(os::memory_state(), impl.options, needs);
 }
 
-ResidencyPlan make_residency_plan(const Engine::Impl& impl, uint64_t cache_bytes_max,
-                                  std::vector<SlotPool::Layer>& layers) {
-  const ModelConfig& config = impl.model->config();
+/// The slots asked for, by size or by number, as far as memory allows; off asks for all.
+ResidencyInput residency_input(const Engine::Impl& impl, uint64_t cache_bytes_max,
+                               const std::vector<SlotPool::Layer>& layers) {
+  const CacheSize& asked = impl.options.cache;
   ResidencyInput input{.layers = {},
-                       .used_count = config.expert_used_count,
-                       .cache_bytes_max = impl.options.cache.bytes.value_or(cache_bytes_max),
-                       .slots_per_layer = impl.options.cache.slots_per_layer};
-  for (size_t layer = 0; layer < config.layer_count(); ++layer) {
-    const ExpertLayout& experts = impl.model->weights().experts[layer];
-    const auto layout = SlotLayout::of(experts, impl.model->expert_alignment(layer));
-    layers.push_back({layout, 0});
-    input.layers.push_back({experts.expert_count(), layout.slot_bytes});
-    if (impl.options.stream == StreamMode::off) input.slots_per_layer = config.expert_count;
+                       .used_count = impl.model->config().expert_used_count,
+                       .cache_bytes_max = cache_bytes_max};
+  if (impl.options.stream != StreamMode::off) {
+    input.cache_bytes_max = std::min(asked.bytes.value_or(cache_bytes_max), cache_bytes_max);
+    input.slots_per_layer = asked.slots_per_layer;
   }
-  ResidencyPlan plan = plan_residency(input);
   for (size_t layer = 0; layer < layers.size(); ++layer)
-    layers[layer].slot_count = plan.slot_counts[layer];
-  if (impl.options.stream == StreamMode::off && plan.cache_bytes > cache_bytes_max)
-    plan.notes.push_back(fmt::format(
-        "--moe-stream off keeps all experts ({}) in memory, but {} are to be had",
-        format_bytes(plan.cache_bytes), format_bytes(cache_bytes_max)));
-  return plan;
+    input.layers.push_back(
+        {impl.model->weights().experts[layer].expert_count(), layers[layer].layout.slot_bytes});
+  return input;
+}
+
+void log_residency(const Engine::Impl& impl, const MemoryPlan& memory, const ResidencyPlan& plan) {
+  for (const std::string& note : plan.notes) impl.log.info("{}", note);
+  if (plan.all_resident) return;
+  if (impl.options.stream == StreamMode::off)
+    impl.log.info(
+        "--moe-stream off needs memory for all experts ({}), but {} are to be had ({}); "
+        "streaming instead",
+        format_bytes(impl.facts.experts_bytes), format_bytes(memory.cache_bytes_max),
+        memory.budget_reason);
+  else if (impl.options.cache.bytes.value_or(0) > memory.cache_bytes_max)
+    impl.log.info("the expert cache gets {} instead of {}: that is what the budget leaves ({})",
+                  format_bytes(plan.cache_bytes), format_bytes(*impl.options.cache.bytes),
+                  memory.budget_reason);
 }
 
 Status make_expert_store(Engine::Impl& impl, const MemoryPlan& memory) {
-  std::vector<SlotPool::Layer> layers;
-  const ResidencyPlan plan = make_residency_plan(impl, memory.cache_bytes_max, layers);
-  for (const std::string& note : plan.notes) impl.log.info("{}", note);
+  std::vector<SlotPool::Layer> layers = lay_out_slots(impl);
+  const ResidencyPlan plan = plan_residency(residency_input(impl, memory.cache_bytes_max, layers));
+  for (size_t layer = 0; layer < layers.size(); ++layer)
+    layers[layer].slot_count = plan.slot_counts[layer];
+  log_residency(impl, memory, plan);
   auto slots = SlotPool::allocate(std::move(layers), impl.ledger);
   if (!slots) return slots.error();
   impl.slots = std::move(*slots);
-  impl.store = std::make_unique<ExpertStore>(
-      *impl.slots, impl.model->weights().experts, impl.model->queue(),
-      std::make_unique<LruPolicy>(impl.slots->slot_total()));
+  impl.store =
+      std::make_unique<ExpertStore>(*impl.slots, impl.model->weights().experts, impl.model->queue(),
+                                    std::make_unique<LruPolicy>(impl.slots->slot_total()));
   impl.mode.slots_per_layer = plan.slot_counts;
   impl.mode.cache_bytes = plan.cache_bytes;
-  const bool resident = impl.options.stream == StreamMode::off;
+  const bool resident = impl.options.stream == StreamMode::off && plan.all_resident;
   impl.mode.mode = resident ? "resident" : impl.model->reads_direct() ? "streamed" : "buffered";
   return resident ? impl.store->preload(impl.stop) : Status();
 }
 
 /// Reads of expert size tell what the drive gives to expert reads.
 void probe_drive(Engine::Impl& impl) {
+  constexpr uint64_t kReadBytesMax = 4 * kMiB;  // 16 of them are in flight
   const auto& parts = impl.model->weights().experts.front().parts();
-  const io::DeviceProfile profile = impl.model->probe_drive(parts.front().first_expert.bytes);
+  const io::DeviceProfile profile =
+      impl.model->probe_drive(std::min(parts.front().first_expert.bytes, kReadBytesMax));
   impl.mode.drive_bytes_per_s = profile.bytes_per_s;
   impl.mode.drive_latency_us = profile.latency_us;
 }
@@ -145,12 +162,12 @@ void log_mode(const Engine::Impl& impl) {
   const auto [least, most] = std::ranges::minmax(mode.slots_per_layer);
   impl.log.info("{}: {}, {} layers, router: {}", impl.facts.file_name, impl.facts.architecture,
                 impl.facts.layer_count, impl.facts.router);
-  impl.log.info("{}: {} dense in memory, {} for experts ({}{} of {} a layer), {} reads by {}, {} "
-                "threads of {}",
-                mode.mode, format_bytes(impl.facts.dense_bytes), format_bytes(mode.cache_bytes),
-                least, least == most ? std::string() : fmt::format("–{}", most),
-                impl.facts.expert_count, mode.direct ? "direct" : "buffered", mode.io,
-                mode.threads, mode.isa);
+  impl.log.info(
+      "{}: {} dense in memory, {} for experts ({}{} of {} a layer), {} reads by {}, {} "
+      "threads of {}",
+      mode.mode, format_bytes(impl.facts.dense_bytes), format_bytes(mode.cache_bytes), least,
+      least == most ? std::string() : fmt::format("–{}", most), impl.facts.expert_count,
+      mode.direct ? "direct" : "buffered", mode.io, mode.threads, mode.isa);
   impl.log.info("context {} of {} trained positions; memory budget {} ({})", mode.context_tokens,
                 impl.facts.context_trained_tokens, format_bytes(mode.budget_bytes),
                 mode.budget_reason);
@@ -170,27 +187,27 @@ Status open_engine(const std::string& path, Engine::Impl& impl) {
   const MemoryPlan memory = make_memory_plan(impl);
   for (const std::string& note : memory.notes) impl.log.info("{}", note);
   impl.mode.context_tokens = memory.context_tokens;
+  impl.context_tokens_fit = memory.context_tokens_fit;
   impl.mode.budget_bytes = memory.budget_bytes;
   impl.mode.budget_reason = memory.budget_reason;
   impl.mode.direct = impl.model->reads_direct();
   impl.mode.io = impl.model->reader_name();
 
   impl.ledger.add(MemoryUse::io, kIoBytes);
-  if (Status loaded = impl.model->load_dense(impl.ledger, impl.stop); !loaded)
-    return loaded;
+  if (Status loaded = impl.model->load_dense(impl.ledger, impl.stop); !loaded) return loaded;
   probe_drive(impl);
-  auto backend = CpuBackend::make(impl.model->config(), impl.model->weights(), *impl.kernels,
-                                  *impl.pool, {memory.ubatch_tokens, memory.context_tokens},
-                                  impl.ledger);
+  auto backend =
+      CpuBackend::make(impl.model->config(), impl.model->weights(), *impl.kernels, *impl.pool,
+                       {memory.ubatch_tokens, memory.context_tokens}, impl.ledger);
   if (!backend) return backend.error();
   impl.backend = std::move(*backend);
   if (Status made = make_expert_store(impl, memory); !made) return made;
-  auto forward = ForwardPass::make(
-      impl.model->config(), impl.model->weights(), *impl.backend, *impl.store,
-      {.batch_token_max = memory.batch_tokens,
-       .ubatch_token_max = memory.ubatch_tokens,
-       .pairs_per_step = kPairsPerStepAndThread * impl.pool->thread_count()},
-      impl.ledger);
+  auto forward =
+      ForwardPass::make(impl.model->config(), impl.model->weights(), *impl.backend, *impl.store,
+                        {.batch_token_max = memory.batch_tokens,
+                         .ubatch_token_max = memory.ubatch_tokens,
+                         .pairs_per_step = kPairsPerStepAndThread * impl.pool->thread_count()},
+                        impl.ledger);
   if (!forward) return forward.error();
   impl.forward = std::move(*forward);
   impl.mode.load_s = os::seconds_between(start, os::now_ns());

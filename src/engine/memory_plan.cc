@@ -7,8 +7,8 @@
 namespace sluice {
 namespace {
 
-/// A cgroup also counts what the kernel holds for us (page tables, pinned pages, sockets), and kills
-/// at the limit; this much of it stays unused.
+/// A cgroup also counts what the kernel holds for us (page tables, pinned pages, sockets), and
+/// kills at the limit; this much of it stays unused.
 constexpr uint64_t kCgroupMargin = 12 * kMiB;
 
 /// Thread stacks, the ring, strings and other small allocations made after the plan.
@@ -18,10 +18,12 @@ constexpr size_t kAutoContextMax = 8192;
 constexpr size_t kAutoContextMin = 512;
 constexpr size_t kBatchTokensMax = 4096;
 constexpr size_t kUbatchTokensMin = 16;
-constexpr uint64_t kKvShare = 8;     ///< an automatic context takes at most 1/8 of the budget
-constexpr uint64_t kBatchShare = 16; ///< a prompt's working memory takes at most 1/16
+constexpr uint64_t kKvShare = 8;      ///< an automatic context takes at most 1/8 of the budget
+constexpr uint64_t kBatchShare = 16;  ///< a prompt's working memory takes at most 1/16
 
-uint64_t less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+uint64_t less(uint64_t a, uint64_t b) {
+  return a > b ? a - b : 0;
+}
 
 void choose_budget(const os::MemoryState& state, const EngineOptions& options,
                    const MemoryNeeds& needs, MemoryPlan& plan) {
@@ -31,8 +33,7 @@ void choose_budget(const os::MemoryState& state, const EngineOptions& options,
     return;
   }
   // Both say what may be added to what we have already.
-  plan.budget_bytes =
-      less(state.available_bytes + needs.process_bytes, options.headroom_bytes);
+  plan.budget_bytes = less(state.available_bytes + needs.process_bytes, options.headroom_bytes);
   plan.budget_reason = "available memory less the headroom";
   if (!state.cgroup_left_bytes) return;
   const uint64_t group = less(*state.cgroup_left_bytes + needs.process_bytes, kCgroupMargin);
@@ -56,24 +57,43 @@ uint64_t fixed_bytes(const MemoryNeeds& needs, const MemoryPlan& plan) {
          plan.batch_tokens * needs.batch_bytes_per_token;
 }
 
-/// A prompt in smaller pieces is slower and needs less: better than exceeding the budget.
-void shrink_to_fit(const MemoryNeeds& needs, MemoryPlan& plan) {
+/// The longest context that the budget holds beside everything else and the smallest expert cache.
+size_t longest_context(const MemoryNeeds& needs, const MemoryPlan& plan) {
+  const uint64_t other = fixed_bytes(needs, plan) + needs.cache_bytes_min -
+                         plan.context_tokens * needs.kv_bytes_per_token;
+  return less(plan.budget_bytes, other) / std::max<uint64_t>(1, needs.kv_bytes_per_token);
+}
+
+/// Better slower than beyond the budget: first a prompt goes in smaller batches, then an automatic
+/// context shrinks, then the ubatch.
+void shrink_to_fit(const EngineOptions& options, const MemoryNeeds& needs, MemoryPlan& plan) {
   const auto fits = [&] {
     return fixed_bytes(needs, plan) + needs.cache_bytes_min <= plan.budget_bytes;
   };
   if (fits()) return;
-  plan.batch_tokens = plan.ubatch_tokens;
+  while (!fits() && plan.batch_tokens > plan.ubatch_tokens)
+    plan.batch_tokens = std::max(plan.batch_tokens / 2, plan.ubatch_tokens);
+  if (!fits() && options.context_tokens == 0) {
+    const size_t least = std::min(plan.context_tokens, kAutoContextMin);
+    plan.context_tokens = std::clamp(longest_context(needs, plan), least, plan.context_tokens);
+    plan.ubatch_tokens = std::min(plan.ubatch_tokens, plan.context_tokens);
+    plan.batch_tokens = plan.ubatch_tokens;
+  }
   while (!fits() && plan.ubatch_tokens > kUbatchTokensMin) {
     plan.ubatch_tokens = std::max(plan.ubatch_tokens / 2, kUbatchTokensMin);
     plan.batch_tokens = plan.ubatch_tokens;
   }
-  plan.notes.push_back(fmt::format("memory is tight: prompts go in pieces of {} tokens, so their "
-                                   "experts are read more than once", plan.batch_tokens));
+  plan.notes.push_back(
+      fmt::format("memory is tight: prompts go in pieces of {} tokens, so their "
+                  "experts are read more than once",
+                  plan.batch_tokens));
   if (fits()) return;
-  plan.notes.push_back(fmt::format(
-      "at least {} are needed, {} are to be had ({}); the budget will be exceeded",
-      format_bytes(fixed_bytes(needs, plan) + needs.cache_bytes_min),
-      format_bytes(plan.budget_bytes), plan.budget_reason));
+  const size_t fit = longest_context(needs, plan);
+  plan.notes.push_back(
+      fmt::format("at least {} are needed, {} are to be had ({}); the budget will be exceeded{}",
+                  format_bytes(fixed_bytes(needs, plan) + needs.cache_bytes_min),
+                  format_bytes(plan.budget_bytes), plan.budget_reason,
+                  fit > 0 ? fmt::format("; --ctx {} would fit", fit) : std::string()));
 }
 
 }  // namespace
@@ -84,15 +104,18 @@ MemoryPlan plan_memory(const os::MemoryState& state, const EngineOptions& option
   choose_budget(state, options, needs, plan);
   plan.context_tokens = choose_context(options, needs, plan.budget_bytes);
   if (plan.context_tokens > needs.context_trained_tokens)
-    plan.notes.push_back(fmt::format("the model was trained for {} positions; text beyond them "
-                                     "may lose its sense", needs.context_trained_tokens));
+    plan.notes.push_back(
+        fmt::format("the model was trained for {} positions; text beyond them "
+                    "may lose its sense",
+                    needs.context_trained_tokens));
   plan.ubatch_tokens = std::min<size_t>(options.ubatch_tokens, plan.context_tokens);
-  const uint64_t batch_fits = plan.budget_bytes / kBatchShare /
-                              std::max<uint64_t>(1, needs.batch_bytes_per_token);
+  const uint64_t batch_fits =
+      plan.budget_bytes / kBatchShare / std::max<uint64_t>(1, needs.batch_bytes_per_token);
   const size_t batch_most = std::min(plan.context_tokens, kBatchTokensMax);
-  plan.batch_tokens = std::clamp<size_t>(batch_fits, std::min(plan.ubatch_tokens, batch_most),
-                                         batch_most);
-  shrink_to_fit(needs, plan);
+  plan.batch_tokens =
+      std::clamp<size_t>(batch_fits, std::min(plan.ubatch_tokens, batch_most), batch_most);
+  shrink_to_fit(options, needs, plan);
+  plan.context_tokens_fit = longest_context(needs, plan);
   plan.cache_bytes_max = less(plan.budget_bytes, fixed_bytes(needs, plan));
   return plan;
 }

@@ -28,6 +28,7 @@ struct MemoryPlan {
   uint64_t budget_bytes = 0;  ///< for the whole process
   std::string budget_reason;  ///< "the cgroup's limit", …
   size_t context_tokens = 0;
+  size_t context_tokens_fit = 0;  ///< the longest that the budget holds beside all else
   size_t batch_tokens = 0;
   size_t ubatch_tokens = 0;
   uint64_t cache_bytes_max = 0;  ///< what is left for experts, before --moe-stream-cache

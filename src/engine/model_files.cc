@@ -1,6 +1,7 @@
 #include "engine/model_files.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "io/window.h"
 
@@ -9,9 +10,12 @@ namespace {
 
 os::DirectMode direct_mode(DirectReads reads) {
   switch (reads) {
-    case DirectReads::on: return os::DirectMode::on;
-    case DirectReads::off: return os::DirectMode::off;
-    case DirectReads::automatic: break;
+    case DirectReads::on:
+      return os::DirectMode::on;
+    case DirectReads::off:
+      return os::DirectMode::off;
+    case DirectReads::automatic:
+      break;
   }
   return os::DirectMode::auto_detect;
 }
@@ -24,20 +28,18 @@ os::ReaderOptions reader_options(const EngineOptions& options) {
   return wanted;
 }
 
-std::string file_name_of(const std::string& path) {
-  const size_t slash = path.find_last_of('/');
-  return slash == std::string::npos || slash + 1 == path.size() ? path : path.substr(slash + 1);
-}
-
 }  // namespace
 
+std::string display_name_of(const gguf::GgufFile& file) {
+  return std::filesystem::path(file.paths().front()).filename().string();
+}
+
 Result<std::unique_ptr<ModelFiles>> ModelFiles::open(const std::string& path,
-                                                     const EngineOptions& options,
-                                                     const Log& log) {
+                                                     const EngineOptions& options, const Log& log) {
   auto file = gguf::GgufFile::open(path);
   if (!file) return file.error();
   std::unique_ptr<ModelFiles> model(new ModelFiles);
-  model->display_name_ = file_name_of(path);
+  model->display_name_ = display_name_of(*file);
   auto config = read_config(*file, log);
   if (!config) return config.error().at(path);
   model->config_ = std::move(*config);
@@ -145,8 +147,8 @@ std::vector<std::span<const std::byte>> ModelFiles::dense_pieces() const {
 }
 
 io::DeviceProfile ModelFiles::probe_drive(uint64_t read_bytes) {
-  const auto largest = std::ranges::max_element(
-      shards_, {}, [](const auto& shard) { return shard->bytes(); });
+  const auto largest =
+      std::ranges::max_element(shards_, {}, [](const auto& shard) { return shard->bytes(); });
   const auto index = static_cast<uint32_t>(largest - shards_.begin());
   return io::probe_device(*reader_, index, **largest, {.read_bytes = read_bytes});
 }

@@ -1,6 +1,6 @@
-// A model as it lies on the drive, opened: parsed headers, a reader and a queue over its shards, and
-// the dense weights brought into memory. The routed experts stay where they are. One thread at a
-// time.
+// A model as it lies on the drive, opened: parsed headers, a reader and a queue over its shards,
+// and the dense weights brought into memory. The routed experts stay where they are. One thread at
+// a time.
 #pragma once
 
 #include <atomic>
@@ -20,6 +20,9 @@
 #include "text/tokenizer.h"
 
 namespace sluice {
+
+/// What a model is called in reports: the name of its (first) file, without folders.
+std::string display_name_of(const gguf::GgufFile& file);
 
 /// The vocabulary of a model file, whole or vocabulary-only.
 Result<text::Vocabulary> read_vocabulary(const gguf::GgufFile& file);
@@ -41,7 +44,7 @@ class ModelFiles {
   bool reads_direct() const { return direct_; }  ///< every shard
   std::string_view reader_name() const { return reader_->name(); }
   uint64_t file_bytes() const { return file_bytes_; }
-  const std::string& display_name() const { return display_name_; }  ///< file name as given
+  const std::string& display_name() const { return display_name_; }
 
   /// What load_dense() will take.
   uint64_t dense_arena_bytes() const;

@@ -71,8 +71,9 @@ Status set_word(Enum& target, std::string_view text,
 }
 
 Status set_kv(EngineOptions& options, std::string_view text) {
-  return set_word(options.kv, text, {std::pair<std::string_view, KvFormat>{"f16", KvFormat::f16},
-                                     {"f32", KvFormat::f32}});
+  return set_word(
+      options.kv, text,
+      {std::pair<std::string_view, KvFormat>{"f16", KvFormat::f16}, {"f32", KvFormat::f32}});
 }
 
 Status set_isa(EngineOptions& options, std::string_view text) {
@@ -159,7 +160,9 @@ constexpr OptionSpec kOptions[] = {
 
 }  // namespace
 
-std::span<const OptionSpec> option_table() { return kOptions; }
+std::span<const OptionSpec> option_table() {
+  return kOptions;
+}
 
 Status set_option(EngineOptions& options, std::string_view name, std::string_view text) {
   for (const OptionSpec& spec : kOptions) {

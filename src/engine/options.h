@@ -26,7 +26,7 @@ struct CacheSize {
 };
 
 struct EngineOptions {
-  uint32_t threads = 0;  ///< 0: the usable cores
+  uint32_t threads = 0;         ///< 0: the usable cores
   uint32_t context_tokens = 0;  ///< 0: from the memory there is
   KvFormat kv = KvFormat::f16;
   std::string isa = "auto";
@@ -34,7 +34,7 @@ struct EngineOptions {
   uint64_t ram_bytes = 0;  ///< 0: from the memory there is
 
   StreamMode stream = StreamMode::automatic;
-  CacheSize cache;
+  CacheSize cache = {};
   uint64_t headroom_bytes = uint64_t{512} << 20;
   EvictionKind evict = EvictionKind::lru;
   DirectReads direct = DirectReads::automatic;

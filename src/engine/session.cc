@@ -24,22 +24,30 @@ std::span<const float> Session::logits() const {
   return state_->tokens.empty() ? std::span<const float>{} : std::span<const float>(state_->logits);
 }
 
-std::span<const text::TokenId> Session::tokens() const { return state_->tokens; }
-void Session::reset() { state_->tokens.clear(); }
+std::span<const text::TokenId> Session::tokens() const {
+  return state_->tokens;
+}
+void Session::reset() {
+  state_->tokens.clear();
+}
 
-/// Runs the tokens in batches. Those of a batch that succeeded stay, also when a later one fails:
-/// then the tokens before the call are restored, and with them the state.
+/// Runs the tokens in batches. If one fails, the session stands where it stood before the call: keys
+/// and values beyond its tokens are never looked at.
 Status SessionState::append(std::span<const text::TokenId> added, LogitsWanted wanted,
                             const LogitsReceiver* receiver) {
   CHECK(!added.empty());
   const size_t before = tokens.size();
   if (added.size() > kv.context_token_max() - before)
     return make_error(ErrorKind::usage,
-                      "{} tokens after {} do not fit the context of {}; raise --ctx or shorten the "
-                      "prompt", added.size(), before, kv.context_token_max());
+                      "a prompt of {} tokens{} does not fit the context of {}; raise --ctx or "
+                      "shorten the prompt",
+                      added.size(), before > 0 ? fmt::format(" behind {} others", before) : "",
+                      kv.context_token_max());
+  if (added.size() > 1) engine.store->mark();
   bool finite = true;
   const auto sink = [&](std::span<const float> rows, size_t count) {
     finite &= std::ranges::all_of(rows, [](float value) { return std::isfinite(value); });
+    if (!finite) return;
     std::ranges::copy(rows.last(next_logits.size()), next_logits.begin());
     if (receiver != nullptr) (*receiver)(rows, count);
   };
@@ -50,8 +58,10 @@ Status SessionState::append(std::span<const text::TokenId> added, LogitsWanted w
     const LogitsWanted now = last || wanted == LogitsWanted::all ? wanted : LogitsWanted::none;
     Status done = engine.forward->step(batch, tokens.size(), kv, now, sink, engine.stop);
     if (done.ok() && !finite)
-      done = make_error(ErrorKind::corrupt, "{}: the logits at position {} are not finite; the "
-                        "file may be damaged", engine.facts.file_name, tokens.size());
+      done = make_error(ErrorKind::corrupt,
+                        "{}: the logits at position {} are not finite; the "
+                        "file may be damaged",
+                        engine.facts.file_name, tokens.size());
     if (!done) {
       tokens.resize(before);
       return done;

@@ -59,8 +59,7 @@ Result<text::Vocabulary> read_vocabulary(const gguf::GgufFile& file) {
   const size_t count = vocabulary.tokens.size();
   for (const Status& read :
        {read_text(file, "tokenizer.ggml.model", vocabulary.model),
-        read_text(file, "tokenizer.ggml.pre", vocabulary.pre),
-        read_types(file, vocabulary.types),
+        read_text(file, "tokenizer.ggml.pre", vocabulary.pre), read_types(file, vocabulary.types),
         read_token(file, "tokenizer.ggml.bos_token_id", count, vocabulary.bos),
         read_token(file, "tokenizer.ggml.eos_token_id", count, vocabulary.eos),
         read_token(file, "tokenizer.ggml.eot_token_id", count, vocabulary.eot),

@@ -18,7 +18,7 @@ struct ResidencyInput {
   std::vector<Layer> layers;
   uint32_t used_count = 0;                       ///< experts a token uses, k
   uint64_t cache_bytes_max = 0;                  ///< what the cache may take
-  std::optional<uint32_t> slots_per_layer = {};  ///< asked for outright; then bytes do not matter
+  std::optional<uint32_t> slots_per_layer = {};  ///< asked for; given if the bytes allow
 };
 
 struct ResidencyPlan {

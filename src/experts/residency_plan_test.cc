@@ -56,17 +56,32 @@ TEST(ResidencyPlan, TooLittleMemoryIsUsedAllTheSameAndSaidSo) {
 }
 
 TEST(ResidencyPlan, SlotsMayBeAskedForOutright) {
-  ResidencyInput input{.layers = {{16, 100}, {6, 100}}, .used_count = 4, .slots_per_layer = 9};
+  ResidencyInput input{.layers = {{16, 100}, {6, 100}},
+                       .used_count = 4,
+                       .cache_bytes_max = 2200,
+                       .slots_per_layer = 9};
   const auto plan = plan_residency(input);
   EXPECT_EQ(plan.slot_counts, (std::vector<uint32_t>{9, 6}));
-  EXPECT_TRUE(plan.notes.empty()) << "bytes do not matter";
+  EXPECT_TRUE(plan.notes.empty());
   input.slots_per_layer = 65536;
   EXPECT_TRUE(plan_residency(input).all_resident);
+  EXPECT_TRUE(plan_residency(input).notes.empty());
   input.slots_per_layer = 2;
   const auto raised = plan_residency(input);
   EXPECT_EQ(raised.slot_counts, (std::vector<uint32_t>{4, 4}));
   ASSERT_EQ(raised.notes.size(), 1u);
   EXPECT_NE(raised.notes[0].find("4 slots a layer instead of 2"), std::string::npos);
+}
+
+TEST(ResidencyPlan, SlotsBeyondTheBytesAreNotGiven) {
+  const auto plan = plan_residency({.layers = {{16, 100}, {16, 100}},
+                                    .used_count = 4,
+                                    .cache_bytes_max = 1500,
+                                    .slots_per_layer = 12});
+  EXPECT_EQ(plan.slot_counts, (std::vector<uint32_t>{8, 7}));
+  EXPECT_EQ(plan.cache_bytes, 1500u);
+  ASSERT_EQ(plan.notes.size(), 1u);
+  EXPECT_NE(plan.notes[0].find("7 slots a layer instead of 12"), std::string::npos);
 }
 
 /// What the header promises, checked by trying rather than by computing it the same way.

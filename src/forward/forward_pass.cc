@@ -16,11 +16,14 @@ Status ForwardPass::step(std::span<const int32_t> tokens, size_t first_position,
   backend_.embed(tokens, batch_.hidden);
 
   for (uint32_t layer = 0; layer < config_.layer_count(); ++layer) {
-    // Every token looks back at the tokens before it, whose keys this loop has just stored.
-    for (size_t first = 0; first < tokens.size(); first += ubatch)
+    // Every token looks back at the tokens before it, whose keys this loop has just stored. Most
+    // of a long prompt's time goes here, so this is also where Ctrl-C is heard.
+    for (size_t first = 0; first < tokens.size(); first += ubatch) {
+      if (stop != nullptr && *stop) return make_error(ErrorKind::interrupted, "interrupted");
       backend_.attention_block(layer, first_position + first,
                                std::min(ubatch, tokens.size() - first), cache,
                                batch_.hidden + first * config_.hidden_size);
+    }
 
     // The router says which experts each token needs; only now is it known what to read.
     for (size_t first = 0; first < tokens.size(); first += ubatch)

@@ -155,7 +155,6 @@ TEST_F(ReadQueueTest, ADemandReadIsOneReadOfTheWindow) {
   EXPECT_EQ(drive.log()[0].op.bytes, 13 * kSector);  // up to 55000 < 14 · 4096
   check(reading, drive);
 }
-
 TEST_F(ReadQueueTest, LoadReadsAreCutIntoChunks) {
   FakeDrive drive({}, files_);
   Reading reading(drive, files_, kSector, {.load_chunk_bytes = 4 * kSector});
@@ -168,7 +167,6 @@ TEST_F(ReadQueueTest, LoadReadsAreCutIntoChunks) {
   EXPECT_EQ(reads, expected);
   check(reading, drive);
 }
-
 TEST_F(ReadQueueTest, DemandBeyondTheKernelsLimitIsCutToo) {
   FakeDrive drive({}, files_);
   Reading reading(drive, files_, kSector, {.demand_read_bytes_max = 16 * kSector});
@@ -177,7 +175,6 @@ TEST_F(ReadQueueTest, DemandBeyondTheKernelsLimitIsCutToo) {
   EXPECT_EQ(drive.log().size(), 3u);
   check(reading, drive);
 }
-
 TEST_F(ReadQueueTest, DemandOvertakesPrefetchOvertakesLoad) {
   FakeDrive drive({.depth_max = 2}, files_);
   Reading reading(drive, files_, kSector, {.load_chunk_bytes = kSector});
@@ -193,7 +190,6 @@ TEST_F(ReadQueueTest, DemandOvertakesPrefetchOvertakesLoad) {
   EXPECT_EQ(sectors, (std::vector<uint64_t>{0, 1, 50, 51, 40, 2, 3, 4}));
   check(reading, drive);
 }
-
 TEST_F(ReadQueueTest, AShortReadGoesOnFromTheLastWholeSector) {
   for (const FakeFault fault : {FakeFault::short_aligned, FakeFault::short_unaligned}) {
     for (uint64_t seed = 1; seed <= 50; ++seed) {
@@ -215,7 +211,6 @@ TEST_F(ReadQueueTest, AShortReadGoesOnFromTheLastWholeSector) {
     }
   }
 }
-
 TEST_F(ReadQueueTest, InterruptedAndBusyAreTriedAgain) {
   FakeDrive drive({.planned = {{0, FakeFault::interrupted}, {1, FakeFault::busy}}}, files_);
   Reading reading(drive, files_, kSector);
@@ -226,7 +221,6 @@ TEST_F(ReadQueueTest, InterruptedAndBusyAreTriedAgain) {
   EXPECT_EQ(reading.failed_count(), 0u);
   check(reading, drive);
 }
-
 TEST_F(ReadQueueTest, WhatNeverProgressesIsGivenUp) {
   for (const FakeFaultShares& shares :
        {FakeFaultShares{.interrupted = 1}, FakeFaultShares{.busy = 1}}) {
@@ -240,7 +234,6 @@ TEST_F(ReadQueueTest, WhatNeverProgressesIsGivenUp) {
     check(reading, drive);
   }
 }
-
 TEST_F(ReadQueueTest, ProgressResetsTheCountOfTriesInVain) {
   FakeDriveOptions options;
   for (uint64_t i = 0; i < 12; ++i)
@@ -252,7 +245,6 @@ TEST_F(ReadQueueTest, ProgressResetsTheCountOfTriesInVain) {
   EXPECT_EQ(reading.failed_count(), 0u) << reading.wish(0).error->message;
   check(reading, drive);
 }
-
 TEST_F(ReadQueueTest, ABrokenReadFailsItsRequestAlone) {
   FakeDrive drive({.planned = {{1, FakeFault::broken}}}, files_);
   Reading reading(drive, files_, kSector);
@@ -264,7 +256,6 @@ TEST_F(ReadQueueTest, ABrokenReadFailsItsRequestAlone) {
   EXPECT_EQ(error.message, "model-0.gguf: reading 8192 bytes at 12288: Input/output error");
   check(reading, drive);
 }
-
 TEST_F(ReadQueueTest, AChunkedRequestFailsOnceWhenNoneOfItsReadsIsLeft) {
   FakeDrive drive({.planned = {{1, FakeFault::broken}, {2, FakeFault::broken}}}, files_);
   Reading reading(drive, files_, kSector, {.load_chunk_bytes = kSector});
@@ -278,7 +269,6 @@ TEST_F(ReadQueueTest, AChunkedRequestFailsOnceWhenNoneOfItsReadsIsLeft) {
   EXPECT_EQ(reading.failed_count(), 1u);
   check(reading, drive);
 }
-
 TEST_F(ReadQueueTest, AFailedRequestStartsNoMoreReads) {
   FakeDrive drive({.depth_max = 2, .planned = {{0, FakeFault::broken}}}, files_);
   Reading reading(drive, files_, kSector, {.load_chunk_bytes = kSector});
@@ -289,7 +279,6 @@ TEST_F(ReadQueueTest, AFailedRequestStartsNoMoreReads) {
   EXPECT_EQ(reading.failed_count(), 1u);
   check(reading, drive);
 }
-
 TEST_F(ReadQueueTest, TheEndOfTheFileInPaddingIsNoError) {
   const uint64_t file_bytes = files_[0].size();
   FakeDrive drive({}, files_);
@@ -302,7 +291,6 @@ TEST_F(ReadQueueTest, TheEndOfTheFileInPaddingIsNoError) {
   EXPECT_EQ(drive.log().size(), 3u);
   check(reading, drive);
 }
-
 TEST_F(ReadQueueTest, AFileCutInsideWantedBytesIsAnError) {
   const uint64_t wanted_end = 10 * kSector + 100;
   for (const uint64_t end : {uint64_t{0}, 2 * kSector, 8 * kSector, 8 * kSector + 1, 10 * kSector,
@@ -325,7 +313,6 @@ TEST_F(ReadQueueTest, AFileCutInsideWantedBytesIsAnError) {
     }
   }
 }
-
 TEST_F(ReadQueueTest, RoomForRequestsIsLimited) {
   FakeDrive drive({}, files_);
   Reading reading(drive, files_, kSector, {.request_count_max = 3});
@@ -349,7 +336,6 @@ TEST_F(ReadQueueDeathTest, OurOwnMistakesStopTheProcess) {
   EXPECT_DEATH(reading.push({0, 0, 1}), "check failed") << "no room";
   reading.queue().drain();
 }
-
 TEST_F(ReadQueueTest, WaitingEndsWithTheFirstRequest) {
   FakeDrive drive({.latency_ns = 1000, .planned = {{0, FakeFault::delayed}}}, files_);
   Reading reading(drive, files_, kSector);
@@ -361,7 +347,6 @@ TEST_F(ReadQueueTest, WaitingEndsWithTheFirstRequest) {
   reading.queue().drain();
   check(reading, drive);
 }
-
 TEST_F(ReadQueueTest, EveryResidueOfTheOffset) {
   FakeDrive drive({}, files_);
   for (const uint64_t bytes : {uint64_t{1}, uint64_t{32}, kSector - 1, kSector, kSector + 33}) {
@@ -375,7 +360,6 @@ TEST_F(ReadQueueTest, EveryResidueOfTheOffset) {
     check(reading, drive);
   }
 }
-
 TEST_F(ReadQueueTest, DestructionWaitsForReadsInFlightAndCallsNobody) {
   FakeDrive drive({.depth_max = 4}, files_);
   Reading reading(drive, files_, kSector);
@@ -462,7 +446,6 @@ void run_random_schedule(uint64_t seed, const FakeFaultShares& shares) {
     EXPECT_EQ(reading.failed_count(), 0u);
   }
 }
-
 TEST(ReadQueueRandom, WhatCanBeRepairedIsRepaired) {
   for (uint64_t seed = 1; seed <= 2000 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
@@ -473,7 +456,6 @@ TEST(ReadQueueRandom, WhatCanBeRepairedIsRepaired) {
                                .delayed = 0.2});
   }
 }
-
 TEST(ReadQueueRandom, WhatCannotBeRepairedFailsCleanly) {
   for (uint64_t seed = 1; seed <= 1000 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);

@@ -1,0 +1,41 @@
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <initializer_list>
+#include <system_error>
+
+#include "os/standard_streams.h"
+
+namespace sluice::os {
+
+void guard_standard_streams() {
+  signal(SIGPIPE, SIG_IGN);
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) != -1) continue;
+    // The lowest free number is this stream's, as those below are open by now. The wrong way round
+    // on purpose: reading from stdin and writing to the others must fail.
+    const int mode = stream == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+    if (open("/dev/null", mode) == -1) return;
+  }
+}
+
+Result<std::string> read_standard_input(uint64_t bytes_max, const std::atomic<bool>& stop) {
+  std::string text;
+  char piece[1 << 16];
+  while (!stop) {
+    const ssize_t count = read(STDIN_FILENO, piece, sizeof(piece));
+    if (count == 0) return text;
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0)
+      return make_error(ErrorKind::io, "standard input: cannot read: {}",
+                        std::generic_category().message(errno));
+    text.append(piece, static_cast<size_t>(count));
+    if (text.size() > bytes_max)
+      return make_error(ErrorKind::usage, "standard input: more than {} bytes", bytes_max);
+  }
+  return make_error(ErrorKind::interrupted, "interrupted");
+}
+
+}  // namespace sluice::os
