@@ -27,6 +27,11 @@ class FixedRing {
     CHECK(count_ > 0);
     return items_[first_];
   }
+  /// The item `index` places behind the front. REQUIRES: index < size()
+  const T& operator[](size_t index) const {
+    CHECK(index < count_);
+    return items_[(first_ + index) % items_.size()];
+  }
   void pop_front() {
     CHECK(count_ > 0);
     first_ = (first_ + 1) % items_.size();

@@ -87,6 +87,7 @@ int bench(const BenchOptions& options) {
   std::vector<GenerateResult> results;
   for (size_t rep = 0; rep < options.reps + (options.warm ? 1 : 0); ++rep) {
     (*session)->reset();
+    if (!options.warm) (*engine)->forget_experts();
     auto result = generate(**engine, **session, request, nullptr);
     if (!result) return report(result.error());
     if (rep > 0 || !options.warm) results.push_back(std::move(*result));
@@ -112,7 +113,10 @@ void add_bench(CLI::App& app, int& exit_code) {
   add_number(*command, "--gen", options->gen, {0, kTokensMax}, "decode steps")->group(group);
   add_number(*command, "--reps", options->reps, {1, 1000}, "repetitions; the median counts")
       ->group(group);
-  command->add_flag("--warm", options->warm, "run once untimed first")->group(group);
+  command
+      ->add_flag("--warm", options->warm,
+                 "keep the expert cache between repetitions, and run once untimed first")
+      ->group(group);
   add_common_options(*command, options->common);
   set_help(*command, {.arguments = "MODEL [options]",
                       .notes = {},

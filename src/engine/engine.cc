@@ -39,6 +39,7 @@ MoeCounters Engine::counters() const {
           .joins = stats.join_count,
           .misses = stats.miss_count,
           .evictions = stats.eviction_count,
+          .distinct = stats.distinct_count,
           .demand_reads = stats.demand_read_count,
           .demand_bytes = stats.demand_bytes,
           .stall_s = static_cast<double>(stats.stall_ns) * 1e-9};
@@ -50,6 +51,7 @@ MoeCounters MoeCounters::since(const MoeCounters& before) const {
           .joins = joins - before.joins,
           .misses = misses - before.misses,
           .evictions = evictions - before.evictions,
+          .distinct = distinct - before.distinct,
           .demand_reads = demand_reads - before.demand_reads,
           .demand_bytes = demand_bytes - before.demand_bytes,
           .stall_s = stall_s - before.stall_s};
@@ -66,6 +68,10 @@ Result<std::unique_ptr<Session>> Engine::new_session() {
   }
   auto state = std::make_unique<SessionState>(*impl_, std::move(*cache));
   return std::unique_ptr<Session>(new Session(std::move(state)));
+}
+
+void Engine::forget_experts() {
+  if (impl_->mode.mode != "resident") impl_->store->forget_all();
 }
 
 Result<std::unique_ptr<text::Tokenizer>> open_tokenizer(const std::string& path) {

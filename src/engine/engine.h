@@ -72,6 +72,7 @@ struct RunMode {
 /// Counters since the engine was opened; see experts/expert_stats.h for the sums they obey.
 struct MoeCounters {
   uint64_t lookups = 0, hits = 0, joins = 0, misses = 0, evictions = 0;
+  uint64_t distinct = 0;  ///< experts asked for, each once for a prompt
   uint64_t demand_reads = 0, demand_bytes = 0;
   double stall_s = 0;
 
@@ -125,6 +126,10 @@ class Engine {
 
   /// A refusal is ErrorKind::memory and names the largest context that fits.
   Result<std::unique_ptr<Session>> new_session();
+
+  /// Empties the expert cache, so that a measurement starts as after opening. An engine that keeps
+  /// all experts in memory keeps them.
+  void forget_experts();
 
   /// Bytes per second that the compute threads read from memory, measured over resident weights.
   /// Takes some milliseconds; not during a step.

@@ -96,7 +96,10 @@ Result<GenerateResult> generate(Engine& engine, Session& session, const Generate
       result.finish = FinishReason::context_full;
       break;
     }
-    if (Status done = session.decode(token); !done) return done.error();
+    if (Status done = session.decode(token); !done) {
+      const Status shown = output.finish();  // what was held back is shown before the error
+      return shown.ok() ? done.error() : shown.error();
+    }
     ++result.decode_steps;
     decode_end = os::now_ns();
   }

@@ -8,9 +8,6 @@
 namespace sluice {
 namespace {
 
-/// Requests handed in at a time while loading: plenty for any drive, and soon over after Ctrl-C.
-constexpr size_t kLoadAheadMax = 64;
-
 os::DirectMode direct_mode(DirectReads reads) {
   switch (reads) {
     case DirectReads::on:

@@ -31,8 +31,8 @@ void Session::reset() {
   state_->tokens.clear();
 }
 
-/// Runs the tokens in batches. Those of a batch that succeeded stay, also when a later one fails:
-/// then the tokens before the call are restored, and with them the state.
+/// Runs the tokens in batches. If one fails, the session stands where it stood before the call:
+/// keys and values beyond its tokens are never looked at.
 Status SessionState::append(std::span<const text::TokenId> added, LogitsWanted wanted,
                             const LogitsReceiver* receiver) {
   CHECK(!added.empty());
@@ -43,9 +43,11 @@ Status SessionState::append(std::span<const text::TokenId> added, LogitsWanted w
                       "shorten the prompt",
                       added.size(), before > 0 ? fmt::format(" behind {} others", before) : "",
                       kv.context_token_max());
+  if (added.size() > 1) engine.store->mark();
   bool finite = true;
   const auto sink = [&](std::span<const float> rows, size_t count) {
     finite &= std::ranges::all_of(rows, [](float value) { return std::isfinite(value); });
+    if (!finite) return;
     std::ranges::copy(rows.last(next_logits.size()), next_logits.begin());
     if (receiver != nullptr) (*receiver)(rows, count);
   };

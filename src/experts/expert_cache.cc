@@ -11,6 +11,7 @@ ExpertCache::ExpertCache(SlotPool& pool, const std::vector<uint32_t>& expert_cou
     experts += count;
   }
   slot_of_.assign(experts, kNoSlot);
+  asked_at_.assign(experts, 0);
 }
 
 SlotIndex ExpertCache::bind(ExpertId id) {
@@ -39,6 +40,11 @@ SlotIndex ExpertCache::choose_slot(uint32_t layer) const {
     if (best == kNoSlot || policy_->leaves_before(slot, best)) best = slot;
   }
   return best;
+}
+
+void ExpertCache::clear() {
+  for (SlotIndex slot = 0; slot < expert_of_.size(); ++slot)
+    if (expert_of_[slot] != kNoExpert) unbind(slot);
 }
 
 void ExpertCache::discard(SlotIndex slot) {

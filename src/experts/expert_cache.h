@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "experts/eviction.h"
@@ -30,6 +31,16 @@ class ExpertCache {
   /// touched on return. REQUIRES: find(id) == kNoSlot.
   SlotIndex bind(ExpertId id);
 
+  /// Forgets every expert; all slots are empty again. REQUIRES: no leases, no reads.
+  void clear();
+
+  /// Starts a new count of distinct experts: a prompt, say.
+  void mark() { ++mark_; }
+  /// Whether this is the first question for the expert since mark().
+  bool first_since_mark(ExpertId id) {
+    return std::exchange(asked_at_[first_expert_[id.layer] + id.index], mark_) != mark_;
+  }
+
   /// Forgets what a failed slot was to hold; it is empty again. REQUIRES: failed, no leases.
   void discard(SlotIndex slot);
 
@@ -46,6 +57,8 @@ class ExpertCache {
   std::vector<uint32_t> first_expert_;  ///< [layer], counting experts over all layers
   std::vector<SlotIndex> slot_of_;      ///< [expert], counted over all layers
   std::vector<uint32_t> expert_of_;     ///< [slot]: the expert bound to it
+  std::vector<uint64_t> asked_at_;      ///< [expert]: the mark at which it was last asked for
+  uint64_t mark_ = 1;
   uint64_t eviction_count_ = 0;
 };
 

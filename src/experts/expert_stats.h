@@ -12,18 +12,11 @@ struct ExpertStats {
   uint64_t hit_count = 0;     ///< resident
   uint64_t join_count = 0;    ///< already being read
   uint64_t miss_count = 0;    ///< caused demand reads
+  uint64_t distinct_count = 0;  ///< of the lookups: the first of an expert since the last mark
   uint64_t eviction_count = 0;
   uint64_t demand_read_count = 0;  ///< requests to the drive, one per part
-  uint64_t demand_bytes = 0;       ///< expert bytes they brought, without what alignment adds
+  uint64_t demand_bytes = 0;       ///< expert bytes they ask for, without what alignment adds
   uint64_t stall_ns = 0;           ///< computing waited for experts
-
-  /// What happened between an earlier reading and this one.
-  ExpertStats since(const ExpertStats& before) const {
-    return {lookup_count - before.lookup_count,     hit_count - before.hit_count,
-            join_count - before.join_count,         miss_count - before.miss_count,
-            eviction_count - before.eviction_count, demand_read_count - before.demand_read_count,
-            demand_bytes - before.demand_bytes,     stall_ns - before.stall_ns};
-  }
 };
 
 }  // namespace sluice

@@ -14,9 +14,6 @@ std::vector<uint32_t> expert_counts(std::span<const ExpertLayout> layouts) {
   return counts;
 }
 
-/// Requests handed in at a time while loading: plenty for any drive, and soon over after Ctrl-C.
-constexpr size_t kPreloadAheadMax = 64;
-
 /// A read's tag names the slot and the part it fills.
 constexpr uint64_t tag_of(SlotIndex slot, size_t part) {
   return uint64_t{slot} << 8 | part;
@@ -48,6 +45,7 @@ bool ExpertStore::is_resident(ExpertId id) const {
 }
 
 ExpertLease ExpertStore::acquire(ExpertId id) {
+  if (error_) return {};
   SlotIndex slot = cache_.find(id);
   if (slot != kNoSlot) {
     cache_.touch(slot);
@@ -61,7 +59,8 @@ ExpertLease ExpertStore::acquire(ExpertId id) {
     read_parts(id, slot, io::ReadClass::demand);
   }
   ++stats_.lookup_count;
-  return ExpertLease(pool_.state(slot), slot, id.layer);
+  stats_.distinct_count += cache_.first_since_mark(id);
+  return ExpertLease(pool_.state(slot), slot, id);
 }
 
 void ExpertStore::read_parts(ExpertId id, SlotIndex slot, io::ReadClass read_class) {
@@ -92,7 +91,8 @@ void ExpertStore::on_part_read(void* context, uint64_t tag, const Error* error) 
   if (!store.error_) store.error_ = *error;
 }
 
-ExpertView ExpertStore::view(const ExpertLease& lease, ExpertId id) const {
+ExpertView ExpertStore::view(const ExpertLease& lease) const {
+  const ExpertId id = lease.id_;
   const ExpertLayout& layout = layouts_[id.layer];
   std::array<const std::byte*, kExpertPartCountMax> part_data{};
   for (size_t part = 0; part < layout.parts().size(); ++part) {
@@ -107,6 +107,11 @@ void ExpertStore::wait() {
   const uint64_t start = os::now_ns();
   queue_.wait();
   stats_.stall_ns += os::now_ns() - start;
+}
+
+void ExpertStore::give_up() {
+  queue_.give_up_waiting();
+  settle();
 }
 
 void ExpertStore::settle() {
@@ -124,7 +129,12 @@ Status ExpertStore::preload(const std::atomic<bool>* stop) {
   for (uint32_t layer = 0; layer < layouts_.size(); ++layer) {
     for (uint32_t index = 0; index < layouts_[layer].expert_count(); ++index) {
       while (!has_room()) queue_.wait();
-      if (error_ || stopped()) break;
+      if (error_ || stopped()) {
+        const Error error =
+            error_.value_or(make_error(ErrorKind::interrupted, "interrupted while loading"));
+        give_up();
+        return error;
+      }
       const SlotIndex slot = cache_.bind({layer, index});
       CHECK(slot != kNoSlot);
       read_parts({layer, index}, slot, io::ReadClass::load);
@@ -133,9 +143,7 @@ Status ExpertStore::preload(const std::atomic<bool>* stop) {
   queue_.drain();
   const std::optional<Error> error = error_;
   settle();
-  if (error) return *error;
-  if (stopped()) return make_error(ErrorKind::interrupted, "interrupted");
-  return {};
+  return error ? Status(*error) : Status();
 }
 
 ExpertStats ExpertStore::stats() const {

@@ -28,12 +28,12 @@ class ExpertLease {
  public:
   ExpertLease() = default;
   ExpertLease(ExpertLease&& other) noexcept
-      : state_(std::exchange(other.state_, nullptr)), slot_(other.slot_), layer_(other.layer_) {}
+      : state_(std::exchange(other.state_, nullptr)), slot_(other.slot_), id_(other.id_) {}
   ExpertLease& operator=(ExpertLease&& other) noexcept {
     drop();
     state_ = std::exchange(other.state_, nullptr);
     slot_ = other.slot_;
-    layer_ = other.layer_;
+    id_ = other.id_;
     return *this;
   }
   ExpertLease(const ExpertLease&) = delete;
@@ -46,8 +46,8 @@ class ExpertLease {
 
  private:
   friend class ExpertStore;
-  ExpertLease(SlotState& state, SlotIndex slot, uint32_t layer)
-      : state_(&state), slot_(slot), layer_(layer) {
+  ExpertLease(SlotState& state, SlotIndex slot, ExpertId id)
+      : state_(&state), slot_(slot), id_(id) {
     state.add_lease();
   }
   void drop() {
@@ -56,7 +56,7 @@ class ExpertLease {
 
   SlotState* state_ = nullptr;
   SlotIndex slot_ = kNoSlot;
-  uint32_t layer_ = 0;
+  ExpertId id_;
 };
 
 class ExpertStore {
@@ -78,7 +78,7 @@ class ExpertStore {
   ExpertLease acquire(ExpertId id);
 
   /// The matrices. REQUIRES: computing uses only parts that are ready.
-  ExpertView view(const ExpertLease& lease, ExpertId id) const;
+  ExpertView view(const ExpertLease& lease) const;
 
   /// Starts and delivers reads without blocking.
   void pump() { queue_.pump(); }
@@ -86,15 +86,22 @@ class ExpertStore {
   void wait();
 
   /// The first read error since settle(), if any. The request that sees it must drop its leases
-  /// and call settle().
+  /// and call give_up().
   const std::optional<Error>& error() const { return error_; }
-  /// Waits for all reads in flight and forgets failed ones, so that the next request starts clean.
+  /// As settle(), but reads that have not started are given up: the request does not want them.
+  void give_up();
+  /// Waits for all reads and forgets failed ones, so that the next request starts clean.
   /// REQUIRES: no lease on a failed slot is held.
   void settle();
 
   /// Reads every expert of every layer, unless `stop` becomes true; for when all of them have
   /// slots. REQUIRES: no leases, nothing resident.
   Status preload(const std::atomic<bool>* stop = nullptr);
+
+  /// Distinct experts are counted anew from here.
+  void mark() { cache_.mark(); }
+  /// Empties every slot, as after opening. REQUIRES: no leases, no reads.
+  void forget_all() { cache_.clear(); }
 
   ExpertStats stats() const;
 

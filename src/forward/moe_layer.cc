@@ -50,7 +50,7 @@ void MoeLayer::acquire_more(uint32_t layer, const Grouping& grouping) {
     const ExpertId id{layer, group.expert};
     ExpertLease lease = store_.acquire(id);
     if (!lease) return;
-    const ExpertWork work{.view = store_.view(lease, id),
+    const ExpertWork work{.view = store_.view(lease),
                           .tokens = grouping.token_of_pair() + group.first_pair,
                           .token_count = group.token_count,
                           .first_pair = group.first_pair};
@@ -93,7 +93,7 @@ void MoeLayer::advance(Stage stage) {
 
 Status MoeLayer::abandon(Error error) {
   active_.clear();
-  store_.settle();
+  store_.give_up();
   return error;
 }
 

@@ -82,6 +82,14 @@ void ReadQueue::drain() {
   while (live_count_ > 0) wait();
 }
 
+void ReadQueue::give_up_waiting() {
+  for (const auto& queue : waiting_)
+    for (size_t i = 0; i < queue.size(); ++i)
+      fail(live_[queue[i]], make_error(ErrorKind::interrupted, "given up before it was read"));
+  // Whoever waits for a free piece stands in the queue; those with an error need none.
+  start_reads();
+}
+
 void ReadQueue::start_reads() {
   for (auto& queue : waiting_) {
     while (!queue.empty() && !free_pieces_.empty()) {

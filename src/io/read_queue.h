@@ -66,6 +66,9 @@ class ReadQueue {
   /// wait() until nothing is left.
   void drain();
 
+  /// Gives up what has not started: those requests end as interrupted, what is in flight goes on.
+  void give_up_waiting();
+
   const IoStats& stats() const { return stats_; }
 
  private:

@@ -2,130 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstring>
-#include <deque>
-
 #include "base/random.h"
-#include "io/window.h"
 #include "os/arena.h"
+#include "testing/checked_reading.h"
 #include "testing/fake_drive.h"
 #include "testing/random_bytes.h"
-#include "testing/temp_folder.h"
 
 namespace sluice::io {
 namespace {
-
-constexpr uint64_t kSector = 4096;
-constexpr std::byte kGuard{0x5a};
-
-using Files = std::vector<std::vector<std::byte>>;
-
-/// One request of a test and what became of it.
-struct Wish {
-  FileExtent wanted;
-  ReadClass read_class;
-  std::byte* region;  ///< guard, window, guard
-  uint64_t region_bytes;
-  int completed_count = 0;
-  std::optional<Error> error;
-};
-
-/// A queue over a reader, with a guarded buffer for each request.
-class Reading {
- public:
-  Reading(os::AsyncReader& reader, const Files& files, uint32_t alignment,
-          ReadQueueOptions options = {}, uint64_t memory_bytes = 4 << 20)
-      : files_(files),
-        alignment_(alignment),
-        memory_(*os::Arena::allocate(memory_bytes, "a test")),
-        queue_(std::make_unique<ReadQueue>(reader, facts(files.size(), alignment), options)) {
-    std::fill_n(memory_.begin(), memory_.bytes(), kGuard);
-  }
-
-  ReadQueue& queue() { return *queue_; }
-  void destroy_queue() { queue_.reset(); }
-  const Wish& wish(size_t index) const { return wishes_[index]; }
-  size_t wish_count() const { return wishes_.size(); }
-
-  size_t push(FileExtent wanted, ReadClass read_class = ReadClass::demand) {
-    const uint64_t room = window_of(wanted, alignment_).bytes + 2 * alignment_;
-    CHECK(used_ + room <= memory_.bytes());
-    wishes_.push_back({wanted, read_class, memory_.begin() + used_, room, 0, {}});
-    used_ += room;
-    queue_->push({.wanted = wanted,
-                  .buffer = wishes_.back().region + alignment_,
-                  .read_class = read_class,
-                  .tag = wishes_.size() - 1,
-                  .sink = {on_complete, this}});
-    return wishes_.size() - 1;
-  }
-
-  /// Every request has ended once; the good ones hold the file's bytes; nothing lies outside of any
-  /// window; the sums of io_stats.h hold.
-  void check() const {
-    ClassStats sums[kReadClassCount] = {};
-    for (const Wish& wish : wishes_) {
-      ASSERT_EQ(wish.completed_count, 1);
-      check_bytes(wish);
-      const AlignedWindow window = window_of(wish.wanted, alignment_);
-      ClassStats& sum = sums[static_cast<size_t>(wish.read_class)];
-      ++sum.started_count;
-      ++(wish.error ? sum.failed_count : sum.finished_count);
-      sum.wanted_bytes += wish.error ? 0 : wish.wanted.bytes;
-      sum.window_bytes += wish.error ? 0 : window.bytes;
-    }
-    for (size_t i = 0; i < kReadClassCount; ++i) {
-      const ClassStats& stats = queue_->stats().by_class[i];
-      EXPECT_EQ(stats.started_count, sums[i].started_count);
-      EXPECT_EQ(stats.finished_count, sums[i].finished_count);
-      EXPECT_EQ(stats.failed_count, sums[i].failed_count);
-      EXPECT_EQ(stats.wanted_bytes, sums[i].wanted_bytes);
-      EXPECT_EQ(stats.window_bytes, sums[i].window_bytes);
-    }
-    EXPECT_EQ(queue_->request_count(), 0u);
-  }
-
-  size_t failed_count() const {
-    return static_cast<size_t>(
-        std::ranges::count_if(wishes_, [](const Wish& wish) { return wish.error.has_value(); }));
-  }
-
- private:
-  static std::vector<FileFacts> facts(size_t count, uint32_t alignment) {
-    std::vector<FileFacts> result;
-    for (size_t i = 0; i < count; ++i)
-      result.push_back({"model-" + std::to_string(i) + ".gguf", alignment});
-    return result;
-  }
-
-  static void on_complete(void* context, uint64_t tag, const Error* error) {
-    Wish& wish = static_cast<Reading*>(context)->wishes_.at(tag);
-    ++wish.completed_count;
-    if (error != nullptr) wish.error = *error;
-  }
-
-  void check_bytes(const Wish& wish) const {
-    const AlignedWindow window = window_of(wish.wanted, alignment_);
-    std::byte* const begin = wish.region + alignment_;
-    if (!wish.error) {
-      const auto& file = files_[wish.wanted.file];
-      ASSERT_EQ(
-          std::memcmp(begin + window.head, file.data() + wish.wanted.offset, wish.wanted.bytes), 0)
-          << wish.wanted.bytes << " bytes at " << wish.wanted.offset;
-    }
-    const auto is_guard = [](std::byte b) { return b == kGuard; };
-    ASSERT_TRUE(std::all_of(wish.region, begin, is_guard));
-    ASSERT_TRUE(std::all_of(begin + window.bytes, wish.region + wish.region_bytes, is_guard));
-  }
-
-  const Files& files_;
-  const uint64_t alignment_;
-  os::Arena memory_;
-  uint64_t used_ = 0;
-  std::deque<Wish> wishes_;
-  std::unique_ptr<ReadQueue> queue_;
-};
 
 class ReadQueueTest : public ::testing::Test {
  protected:
@@ -151,6 +35,7 @@ TEST_F(ReadQueueTest, ADemandReadIsOneReadOfTheWindow) {
   EXPECT_EQ(drive.log()[0].op.bytes, 13 * kSector);  // up to 55000 < 14 · 4096
   check(reading, drive);
 }
+
 TEST_F(ReadQueueTest, LoadReadsAreCutIntoChunks) {
   FakeDrive drive({}, files_);
   Reading reading(drive, files_, kSector, {.load_chunk_bytes = 4 * kSector});
@@ -163,6 +48,7 @@ TEST_F(ReadQueueTest, LoadReadsAreCutIntoChunks) {
   EXPECT_EQ(reads, expected);
   check(reading, drive);
 }
+
 TEST_F(ReadQueueTest, DemandBeyondTheKernelsLimitIsCutToo) {
   FakeDrive drive({}, files_);
   Reading reading(drive, files_, kSector, {.demand_read_bytes_max = 16 * kSector});
@@ -171,6 +57,7 @@ TEST_F(ReadQueueTest, DemandBeyondTheKernelsLimitIsCutToo) {
   EXPECT_EQ(drive.log().size(), 3u);
   check(reading, drive);
 }
+
 TEST_F(ReadQueueTest, DemandOvertakesPrefetchOvertakesLoad) {
   FakeDrive drive({.depth_max = 2}, files_);
   Reading reading(drive, files_, kSector, {.load_chunk_bytes = kSector});
@@ -186,6 +73,7 @@ TEST_F(ReadQueueTest, DemandOvertakesPrefetchOvertakesLoad) {
   EXPECT_EQ(sectors, (std::vector<uint64_t>{0, 1, 50, 51, 40, 2, 3, 4}));
   check(reading, drive);
 }
+
 TEST_F(ReadQueueTest, AShortReadGoesOnFromTheLastWholeSector) {
   for (const FakeFault fault : {FakeFault::short_aligned, FakeFault::short_unaligned}) {
     for (uint64_t seed = 1; seed <= 50; ++seed) {
@@ -207,6 +95,7 @@ TEST_F(ReadQueueTest, AShortReadGoesOnFromTheLastWholeSector) {
     }
   }
 }
+
 TEST_F(ReadQueueTest, InterruptedAndBusyAreTriedAgain) {
   FakeDrive drive({.planned = {{0, FakeFault::interrupted}, {1, FakeFault::busy}}}, files_);
   Reading reading(drive, files_, kSector);
@@ -217,6 +106,7 @@ TEST_F(ReadQueueTest, InterruptedAndBusyAreTriedAgain) {
   EXPECT_EQ(reading.failed_count(), 0u);
   check(reading, drive);
 }
+
 TEST_F(ReadQueueTest, WhatNeverProgressesIsGivenUp) {
   for (const FakeFaultShares& shares :
        {FakeFaultShares{.interrupted = 1}, FakeFaultShares{.busy = 1}}) {
@@ -230,6 +120,7 @@ TEST_F(ReadQueueTest, WhatNeverProgressesIsGivenUp) {
     check(reading, drive);
   }
 }
+
 TEST_F(ReadQueueTest, ProgressResetsTheCountOfTriesInVain) {
   FakeDriveOptions options;
   for (uint64_t i = 0; i < 12; ++i)
@@ -241,6 +132,7 @@ TEST_F(ReadQueueTest, ProgressResetsTheCountOfTriesInVain) {
   EXPECT_EQ(reading.failed_count(), 0u) << reading.wish(0).error->message;
   check(reading, drive);
 }
+
 TEST_F(ReadQueueTest, ABrokenReadFailsItsRequestAlone) {
   FakeDrive drive({.planned = {{1, FakeFault::broken}}}, files_);
   Reading reading(drive, files_, kSector);
@@ -252,6 +144,7 @@ TEST_F(ReadQueueTest, ABrokenReadFailsItsRequestAlone) {
   EXPECT_EQ(error.message, "model-0.gguf: reading 8192 bytes at 12288: Input/output error");
   check(reading, drive);
 }
+
 TEST_F(ReadQueueTest, AChunkedRequestFailsOnceWhenNoneOfItsReadsIsLeft) {
   FakeDrive drive({.planned = {{1, FakeFault::broken}, {2, FakeFault::broken}}}, files_);
   Reading reading(drive, files_, kSector, {.load_chunk_bytes = kSector});
@@ -265,6 +158,7 @@ TEST_F(ReadQueueTest, AChunkedRequestFailsOnceWhenNoneOfItsReadsIsLeft) {
   EXPECT_EQ(reading.failed_count(), 1u);
   check(reading, drive);
 }
+
 TEST_F(ReadQueueTest, AFailedRequestStartsNoMoreReads) {
   FakeDrive drive({.depth_max = 2, .planned = {{0, FakeFault::broken}}}, files_);
   Reading reading(drive, files_, kSector, {.load_chunk_bytes = kSector});
@@ -275,6 +169,7 @@ TEST_F(ReadQueueTest, AFailedRequestStartsNoMoreReads) {
   EXPECT_EQ(reading.failed_count(), 1u);
   check(reading, drive);
 }
+
 TEST_F(ReadQueueTest, TheEndOfTheFileInPaddingIsNoError) {
   const uint64_t file_bytes = files_[0].size();
   FakeDrive drive({}, files_);
@@ -287,6 +182,7 @@ TEST_F(ReadQueueTest, TheEndOfTheFileInPaddingIsNoError) {
   EXPECT_EQ(drive.log().size(), 3u);
   check(reading, drive);
 }
+
 TEST_F(ReadQueueTest, AFileCutInsideWantedBytesIsAnError) {
   const uint64_t wanted_end = 10 * kSector + 100;
   for (const uint64_t end : {uint64_t{0}, 2 * kSector, 8 * kSector, 8 * kSector + 1, 10 * kSector,
@@ -309,6 +205,7 @@ TEST_F(ReadQueueTest, AFileCutInsideWantedBytesIsAnError) {
     }
   }
 }
+
 TEST_F(ReadQueueTest, RoomForRequestsIsLimited) {
   FakeDrive drive({}, files_);
   Reading reading(drive, files_, kSector, {.request_count_max = 3});
@@ -332,6 +229,21 @@ TEST_F(ReadQueueDeathTest, OurOwnMistakesStopTheProcess) {
   EXPECT_DEATH(reading.push({0, 0, 1}), "check failed") << "no room";
   reading.queue().drain();
 }
+
+TEST_F(ReadQueueTest, WhatHasNotStartedMayBeGivenUp) {
+  FakeDrive drive({.depth_max = 2}, files_);
+  Reading reading(drive, files_, kSector, {.load_chunk_bytes = kSector});
+  reading.push({0, 0, 8 * kSector}, ReadClass::load);  // two of its reads start
+  for (uint64_t i = 1; i < 6; ++i) reading.push({0, i * kSector, kSector}, ReadClass::load);
+  reading.queue().pump();
+  reading.queue().give_up_waiting();
+  reading.queue().drain();
+  EXPECT_EQ(reading.failed_count(), 6u);
+  EXPECT_EQ(reading.wish(5).error->kind, ErrorKind::interrupted);
+  EXPECT_LE(drive.log().size(), 4u) << "nothing was started for them";
+  check(reading, drive);
+}
+
 TEST_F(ReadQueueTest, WaitingEndsWithTheFirstRequest) {
   FakeDrive drive({.latency_ns = 1000, .planned = {{0, FakeFault::delayed}}}, files_);
   Reading reading(drive, files_, kSector);
@@ -343,6 +255,7 @@ TEST_F(ReadQueueTest, WaitingEndsWithTheFirstRequest) {
   reading.queue().drain();
   check(reading, drive);
 }
+
 TEST_F(ReadQueueTest, EveryResidueOfTheOffset) {
   FakeDrive drive({}, files_);
   for (const uint64_t bytes : {uint64_t{1}, uint64_t{32}, kSector - 1, kSector, kSector + 33}) {
@@ -356,6 +269,7 @@ TEST_F(ReadQueueTest, EveryResidueOfTheOffset) {
     check(reading, drive);
   }
 }
+
 TEST_F(ReadQueueTest, DestructionWaitsForReadsInFlightAndCallsNobody) {
   FakeDrive drive({.depth_max = 4}, files_);
   Reading reading(drive, files_, kSector);
@@ -403,96 +317,6 @@ TEST_F(ReadQueueTest, PumpingWithNothingToDoIsFree) {
   reading.queue().pump();
   EXPECT_EQ(reader.call_count, before);
 }
-
-/// A schedule drawn from a seed: requests of all classes over two files, handed in, pumped and
-/// waited for in random order, on a drive with the given faults.
-void run_random_schedule(uint64_t seed, const FakeFaultShares& shares) {
-  Random random(seed);
-  const uint32_t alignment = random.below(2) == 0 ? 512 : 4096;
-  const Files files{random_bytes(40 * kSector + random.below(9000), seed),
-                    random_bytes(3 * kSector + random.below(9000), ~seed)};
-  FakeDrive drive({.seed = seed,
-                   .depth_max = 1 + random.below(8),
-                   .alignment = alignment,
-                   .shares = shares,
-                   .reorder = random.below(4) != 0},
-                  files);
-  Reading reading(drive, files, alignment,
-                  {.request_count_max = 1 + random.below(12),
-                   .load_chunk_bytes = static_cast<uint32_t>(alignment * (1 + random.below(4)))});
-  ReadQueue& queue = reading.queue();
-  for (int step = 0; step < 40; ++step) {
-    const uint64_t what = random.below(8);
-    if (what < 5 && queue.has_room()) {
-      const auto file = static_cast<uint32_t>(random.below(2));
-      const uint64_t offset = random.below(files[file].size());
-      const uint64_t bytes_max = std::min<uint64_t>(files[file].size() - offset, 6 * kSector);
-      reading.push({file, offset, 1 + random.below(bytes_max)},
-                   static_cast<ReadClass>(random.below(kReadClassCount)));
-    } else if (what < 7 || queue.request_count() == 0) {
-      queue.pump();
-    } else {
-      queue.wait();
-    }
-  }
-  queue.drain();
-  reading.check();
-  EXPECT_EQ(drive.misaligned_count() + drive.touched_count(), 0u);
-  if (shares.broken + shares.end_of_file == 0) {
-    EXPECT_EQ(reading.failed_count(), 0u);
-  }
-}
-TEST(ReadQueueRandom, WhatCanBeRepairedIsRepaired) {
-  for (uint64_t seed = 1; seed <= 2000 && !::testing::Test::HasFailure(); ++seed) {
-    SCOPED_TRACE(seed);
-    run_random_schedule(seed, {.short_aligned = 0.15,
-                               .short_unaligned = 0.15,
-                               .interrupted = 0.1,
-                               .busy = 0.1,
-                               .delayed = 0.2});
-  }
-}
-TEST(ReadQueueRandom, WhatCannotBeRepairedFailsCleanly) {
-  for (uint64_t seed = 1; seed <= 1000 && !::testing::Test::HasFailure(); ++seed) {
-    SCOPED_TRACE(seed);
-    run_random_schedule(seed, {.short_aligned = 0.1,
-                               .short_unaligned = 0.1,
-                               .end_of_file = 0.1,
-                               .interrupted = 0.1,
-                               .broken = 0.1,
-                               .delayed = 0.1});
-  }
-}
-
-/// Real files, read by each kind of reader.
-class ReadQueueOnFiles : public ::testing::TestWithParam<os::ReaderKind> {};
-
-TEST_P(ReadQueueOnFiles, EveryResidueOfTheOffset) {
-  const Files files{random_bytes(20 * kSector + 77, 5)};
-  const TempFolder folder;
-  const std::string path = folder.write("weights", std::span<const std::byte>(files[0]));
-  const auto file = os::File::open(path, os::DirectMode::auto_detect);
-  ASSERT_TRUE(file.ok()) << file.error().message;
-  const os::File* const pointer = &*file;
-  auto reader = os::make_async_reader({&pointer, 1}, {.kind = GetParam()}, nullptr);
-  if (!reader) GTEST_SKIP() << reader.error().message;
-  Reading reading(**reader, files, file->alignment(), {.load_chunk_bytes = 2 * kSector}, 100 << 20);
-  for (uint64_t residue = 0; residue < kSector; ++residue) {
-    const uint64_t offset = (residue % 7) * kSector + residue;
-    if (!reading.queue().has_room()) reading.queue().wait();
-    reading.push({0, offset, 1 + residue * 3}, static_cast<ReadClass>(residue % kReadClassCount));
-    reading.queue().pump();
-  }
-  reading.queue().drain();
-  EXPECT_EQ(reading.failed_count(), 0u);
-  reading.check();
-}
-
-INSTANTIATE_TEST_SUITE_P(Readers, ReadQueueOnFiles,
-                         ::testing::Values(os::ReaderKind::uring, os::ReaderKind::threads),
-                         [](const auto& test) {
-                           return test.param == os::ReaderKind::uring ? "uring" : "threads";
-                         });
 
 }  // namespace
 }  // namespace sluice::io
