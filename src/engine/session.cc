@@ -43,6 +43,9 @@ Status SessionState::append(std::span<const text::TokenId> added, LogitsWanted w
                       "shorten the prompt",
                       added.size(), before > 0 ? fmt::format(" behind {} others", before) : "",
                       kv.context_token_max());
+  for (const text::TokenId token : added)
+    if (token < 0 || static_cast<size_t>(token) >= engine.facts.vocabulary_size)
+      return make_error(ErrorKind::usage, "{} is not a token of this model", token);
   if (added.size() > 1) engine.store->mark();
   bool finite = true;
   const auto sink = [&](std::span<const float> rows, size_t count) {
