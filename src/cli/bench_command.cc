@@ -113,7 +113,10 @@ void add_bench(CLI::App& app, int& exit_code) {
   add_number(*command, "--gen", options->gen, {0, kTokensMax}, "decode steps")->group(group);
   add_number(*command, "--reps", options->reps, {1, 1000}, "repetitions; the median counts")
       ->group(group);
-  command->add_flag("--warm", options->warm, "keep the expert cache between repetitions, and run once untimed first")->group(group);
+  command
+      ->add_flag("--warm", options->warm,
+                 "keep the expert cache between repetitions, and run once untimed first")
+      ->group(group);
   add_common_options(*command, options->common);
   set_help(*command, {.arguments = "MODEL [options]",
                       .notes = {},

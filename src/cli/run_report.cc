@@ -35,18 +35,19 @@ ordered_json moe_json(const Engine& engine, const GenerateResult& result) {
                     {"cache_bytes", mode.cache_bytes},
                     {"expert_bytes", engine.facts().expert_bytes}};
   json.update(counters_json(decode));
-  json.update(ordered_json{{"prefetch_reads", 0},
-                           {"prefetch_bytes", 0},
-                           {"prefetch_useful", 0},
-                           {"prefetch_wasted", 0},
-                           {"cancelled", 0},
-                           {"promoted", 0},
-                           {"stall_s_per_token", ratio(decode.stall_s, steps)},
-                           {"bytes_per_token", ratio(double(decode.demand_bytes), steps)},
-                           {"reads_per_distinct_expert", ratio(double(result.prefill_moe.misses),
-                                                               double(result.prefill_moe.lookups))},
-                           {"lookahead", ordered_json::array()},
-                           {"prefill", counters_json(result.prefill_moe)}});
+  json.update(
+      ordered_json{{"prefetch_reads", 0},
+                   {"prefetch_bytes", 0},
+                   {"prefetch_useful", 0},
+                   {"prefetch_wasted", 0},
+                   {"cancelled", 0},
+                   {"promoted", 0},
+                   {"stall_s_per_token", ratio(decode.stall_s, steps)},
+                   {"bytes_per_token", ratio(double(decode.demand_bytes), steps)},
+                   {"reads_per_distinct_expert",
+                    ratio(double(result.prefill_moe.misses), double(result.prefill_moe.distinct))},
+                   {"lookahead", ordered_json::array()},
+                   {"prefill", counters_json(result.prefill_moe)}});
   return json;
 }
 

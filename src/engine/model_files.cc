@@ -51,6 +51,10 @@ Result<std::unique_ptr<ModelFiles>> ModelFiles::open(const std::string& path,
   auto tokenizer = text::Tokenizer::make(std::move(*vocabulary));
   if (!tokenizer) return tokenizer.error().at(path);
   model->tokenizer_ = std::move(*tokenizer);
+  // The embedding may have rows to spare, never too few.
+  if (model->tokenizer_->token_count() > model->config_.vocabulary_size)
+    return make_error(ErrorKind::corrupt, "{}: the vocabulary has {} tokens, the embedding {} rows",
+                      path, model->tokenizer_->token_count(), model->config_.vocabulary_size);
   if (Status opened = model->open_shards(*file, options, log); !opened) return opened.error();
   return model;
 }
@@ -65,7 +69,6 @@ Status ModelFiles::open_shards(const gguf::GgufFile& file, const EngineOptions& 
     if (!shard->is_direct() && options.direct != DirectReads::off)
       log.info("{}: the file system refuses direct reads; reading through the page cache", path);
     direct_ &= shard->is_direct();
-    file_bytes_ += shard->bytes();
     shards_.push_back(std::make_unique<os::File>(std::move(*shard)));
     pointers.push_back(shards_.back().get());
     facts.push_back({path, shards_.back()->alignment()});

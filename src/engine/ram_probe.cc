@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kBytesMax = 256u << 20;
 constexpr size_t kPieceBytes = 1u << 20;  ///< one task: many, so that all threads have work
-constexpr int kPasses = 3;  ///< the best counts: a ceiling, not an average
+constexpr int kPasses = 3;                ///< the best counts: a ceiling, not an average
 
 /// Sums 64-bit words; the compiler vectorises it, and memory is slower than that.
 uint64_t sum_words(const std::byte* begin, size_t bytes) {

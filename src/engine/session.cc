@@ -31,8 +31,8 @@ void Session::reset() {
   state_->tokens.clear();
 }
 
-/// Runs the tokens in batches. If one fails, the session stands where it stood before the call: keys
-/// and values beyond its tokens are never looked at.
+/// Runs the tokens in batches. If one fails, the session stands where it stood before the call:
+/// keys and values beyond its tokens are never looked at.
 Status SessionState::append(std::span<const text::TokenId> added, LogitsWanted wanted,
                             const LogitsReceiver* receiver) {
   CHECK(!added.empty());
@@ -43,6 +43,9 @@ Status SessionState::append(std::span<const text::TokenId> added, LogitsWanted w
                       "shorten the prompt",
                       added.size(), before > 0 ? fmt::format(" behind {} others", before) : "",
                       kv.context_token_max());
+  for (const text::TokenId token : added)
+    if (token < 0 || static_cast<size_t>(token) >= engine.facts.vocabulary_size)
+      return make_error(ErrorKind::usage, "{} is not a token of this model", token);
   if (added.size() > 1) engine.store->mark();
   bool finite = true;
   const auto sink = [&](std::span<const float> rows, size_t count) {

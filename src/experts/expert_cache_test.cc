@@ -234,6 +234,25 @@ TEST(ExpertCache, AFailedSlotIsDiscardedAndUsedAgain) {
   EXPECT_EQ(cache->eviction_count(), 0u);
 }
 
+TEST(ExpertCache, DistinctExpertsAreCountedFromTheMark) {
+  Cache cache({4}, {2});
+  EXPECT_TRUE(cache->first_since_mark({0, 3}));
+  EXPECT_FALSE(cache->first_since_mark({0, 3}));
+  EXPECT_TRUE(cache->first_since_mark({0, 1}));
+  cache->mark();
+  EXPECT_TRUE(cache->first_since_mark({0, 3}));
+}
+
+TEST(ExpertCache, ClearingForgetsEveryExpert) {
+  Cache cache({4, 4}, {2, 3});
+  for (const uint32_t layer : {0u, 1u})
+    for (const uint32_t index : {0u, 1u}) cache.use({layer, index});
+  cache->clear();
+  for (SlotIndex slot = 0; slot < 5; ++slot) EXPECT_EQ(cache.state(slot).phase(), SlotPhase::empty);
+  EXPECT_FALSE(cache.use({1, 1}));
+  EXPECT_EQ(cache->eviction_count(), 0u) << "being emptied is not being evicted";
+}
+
 TEST(ExpertCacheDeathTest, OurOwnMistakesStopTheProcess) {
   Cache cache({5}, {2});
   cache.use({0, 1});

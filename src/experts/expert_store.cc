@@ -109,8 +109,12 @@ void ExpertStore::wait() {
   stats_.stall_ns += os::now_ns() - start;
 }
 
-void ExpertStore::settle() {
+void ExpertStore::give_up() {
   queue_.give_up_waiting();
+  settle();
+}
+
+void ExpertStore::settle() {
   queue_.drain();
   for (const SlotIndex slot : failed_) cache_.discard(slot);
   failed_.clear();
@@ -128,7 +132,7 @@ Status ExpertStore::preload(const std::atomic<bool>* stop) {
       if (error_ || stopped()) {
         const Error error =
             error_.value_or(make_error(ErrorKind::interrupted, "interrupted while loading"));
-        settle();
+        give_up();
         return error;
       }
       const SlotIndex slot = cache_.bind({layer, index});

@@ -86,9 +86,11 @@ class ExpertStore {
   void wait();
 
   /// The first read error since settle(), if any. The request that sees it must drop its leases
-  /// and call settle().
+  /// and call give_up().
   const std::optional<Error>& error() const { return error_; }
-  /// Waits for all reads in flight and forgets failed ones, so that the next request starts clean.
+  /// As settle(), but reads that have not started are given up: the request does not want them.
+  void give_up();
+  /// Waits for all reads and forgets failed ones, so that the next request starts clean.
   /// REQUIRES: no lease on a failed slot is held.
   void settle();
 

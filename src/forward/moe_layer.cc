@@ -93,7 +93,7 @@ void MoeLayer::advance(Stage stage) {
 
 Status MoeLayer::abandon(Error error) {
   active_.clear();
-  store_.settle();
+  store_.give_up();
   return error;
 }
 

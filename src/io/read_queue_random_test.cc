@@ -1,20 +1,15 @@
-// The read queue over random schedules, and over real files.
-#include "io/read_queue.h"
-
+// The read queue under random schedules: on a drive that misbehaves, and on real files.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "base/random.h"
-#include "testing/checked_reads.h"
+#include "io/read_queue.h"
+#include "testing/checked_reading.h"
 #include "testing/fake_drive.h"
 #include "testing/random_bytes.h"
 #include "testing/temp_folder.h"
 
 namespace sluice::io {
 namespace {
-
-constexpr uint64_t kSector = 4096;
 
 /// A schedule drawn from a seed: requests of all classes over two files, handed in, pumped and
 /// waited for in random order, on a drive with the given faults.
@@ -29,10 +24,9 @@ void run_random_schedule(uint64_t seed, const FakeFaultShares& shares) {
                    .shares = shares,
                    .reorder = random.below(4) != 0},
                   files);
-  CheckedReads reading(
-      drive, files, alignment,
-      {.request_count_max = 1 + random.below(12),
-       .load_chunk_bytes = static_cast<uint32_t>(alignment * (1 + random.below(4)))});
+  Reading reading(drive, files, alignment,
+                  {.request_count_max = 1 + random.below(12),
+                   .load_chunk_bytes = static_cast<uint32_t>(alignment * (1 + random.below(4)))});
   ReadQueue& queue = reading.queue();
   for (int step = 0; step < 40; ++step) {
     const uint64_t what = random.below(8);
@@ -91,8 +85,7 @@ TEST_P(ReadQueueOnFiles, EveryResidueOfTheOffset) {
   const os::File* const pointer = &*file;
   auto reader = os::make_async_reader({&pointer, 1}, {.kind = GetParam()}, nullptr);
   if (!reader) GTEST_SKIP() << reader.error().message;
-  CheckedReads reading(**reader, files, file->alignment(), {.load_chunk_bytes = 2 * kSector},
-                       100 << 20);
+  Reading reading(**reader, files, file->alignment(), {.load_chunk_bytes = 2 * kSector}, 100 << 20);
   for (uint64_t residue = 0; residue < kSector; ++residue) {
     const uint64_t offset = (residue % 7) * kSector + residue;
     if (!reading.queue().has_room()) reading.queue().wait();

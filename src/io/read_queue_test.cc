@@ -2,19 +2,19 @@
 
 #include <gtest/gtest.h>
 
-#include "testing/checked_reads.h"
+#include "base/random.h"
+#include "os/arena.h"
+#include "testing/checked_reading.h"
 #include "testing/fake_drive.h"
 #include "testing/random_bytes.h"
 
 namespace sluice::io {
 namespace {
 
-constexpr uint64_t kSector = 4096;
-
 class ReadQueueTest : public ::testing::Test {
  protected:
   /// Ends each test: the drive saw nothing but aligned reads into buffers that nobody touched.
-  void check(const CheckedReads& reading, const FakeDrive& drive) {
+  void check(const Reading& reading, const FakeDrive& drive) {
     reading.check();
     EXPECT_EQ(drive.misaligned_count(), 0u);
     EXPECT_EQ(drive.touched_count(), 0u);
@@ -26,7 +26,7 @@ class ReadQueueTest : public ::testing::Test {
 
 TEST_F(ReadQueueTest, ADemandReadIsOneReadOfTheWindow) {
   FakeDrive drive({}, files_);
-  CheckedReads reading(drive, files_, kSector);
+  Reading reading(drive, files_, kSector);
   reading.push({0, 5000, 50'000});
   EXPECT_TRUE(drive.log().empty()) << "nothing starts before a pump";
   reading.queue().drain();
@@ -38,7 +38,7 @@ TEST_F(ReadQueueTest, ADemandReadIsOneReadOfTheWindow) {
 
 TEST_F(ReadQueueTest, LoadReadsAreCutIntoChunks) {
   FakeDrive drive({}, files_);
-  CheckedReads reading(drive, files_, kSector, {.load_chunk_bytes = 4 * kSector});
+  Reading reading(drive, files_, kSector, {.load_chunk_bytes = 4 * kSector});
   reading.push({0, 100, 18 * kSector}, ReadClass::load);
   reading.queue().drain();
   std::vector<std::pair<uint64_t, uint32_t>> reads;
@@ -51,7 +51,7 @@ TEST_F(ReadQueueTest, LoadReadsAreCutIntoChunks) {
 
 TEST_F(ReadQueueTest, DemandBeyondTheKernelsLimitIsCutToo) {
   FakeDrive drive({}, files_);
-  CheckedReads reading(drive, files_, kSector, {.demand_read_bytes_max = 16 * kSector});
+  Reading reading(drive, files_, kSector, {.demand_read_bytes_max = 16 * kSector});
   reading.push({0, 7, 40 * kSector});
   reading.queue().drain();
   EXPECT_EQ(drive.log().size(), 3u);
@@ -60,7 +60,7 @@ TEST_F(ReadQueueTest, DemandBeyondTheKernelsLimitIsCutToo) {
 
 TEST_F(ReadQueueTest, DemandOvertakesPrefetchOvertakesLoad) {
   FakeDrive drive({.depth_max = 2}, files_);
-  CheckedReads reading(drive, files_, kSector, {.load_chunk_bytes = kSector});
+  Reading reading(drive, files_, kSector, {.load_chunk_bytes = kSector});
   reading.push({0, 0, 5 * kSector}, ReadClass::load);
   reading.queue().pump();
   ASSERT_EQ(drive.log().size(), 2u) << "two chunks fill the drive";
@@ -78,7 +78,7 @@ TEST_F(ReadQueueTest, AShortReadGoesOnFromTheLastWholeSector) {
   for (const FakeFault fault : {FakeFault::short_aligned, FakeFault::short_unaligned}) {
     for (uint64_t seed = 1; seed <= 50; ++seed) {
       FakeDrive drive({.seed = seed, .planned = {{0, fault}}}, files_);
-      CheckedReads reading(drive, files_, kSector);
+      Reading reading(drive, files_, kSector);
       reading.push({0, 9 * kSector + 17, 20 * kSector});
       reading.queue().drain();
       check(reading, drive);
@@ -98,7 +98,7 @@ TEST_F(ReadQueueTest, AShortReadGoesOnFromTheLastWholeSector) {
 
 TEST_F(ReadQueueTest, InterruptedAndBusyAreTriedAgain) {
   FakeDrive drive({.planned = {{0, FakeFault::interrupted}, {1, FakeFault::busy}}}, files_);
-  CheckedReads reading(drive, files_, kSector);
+  Reading reading(drive, files_, kSector);
   reading.push({0, 0, kSector});
   reading.queue().drain();
   EXPECT_EQ(drive.log().size(), 3u);
@@ -111,7 +111,7 @@ TEST_F(ReadQueueTest, WhatNeverProgressesIsGivenUp) {
   for (const FakeFaultShares& shares :
        {FakeFaultShares{.interrupted = 1}, FakeFaultShares{.busy = 1}}) {
     FakeDrive drive({.shares = shares}, files_);
-    CheckedReads reading(drive, files_, kSector, {.stuck_read_count_max = 5});
+    Reading reading(drive, files_, kSector, {.stuck_read_count_max = 5});
     reading.push({0, 0, kSector});
     reading.queue().drain();
     EXPECT_EQ(drive.log().size(), 6u);
@@ -126,7 +126,7 @@ TEST_F(ReadQueueTest, ProgressResetsTheCountOfTriesInVain) {
   for (uint64_t i = 0; i < 12; ++i)
     options.planned[i] = i % 4 == 3 ? FakeFault::short_aligned : FakeFault::busy;
   FakeDrive drive(options, files_);
-  CheckedReads reading(drive, files_, kSector, {.stuck_read_count_max = 3});
+  Reading reading(drive, files_, kSector, {.stuck_read_count_max = 3});
   reading.push({0, 0, 64 * kSector});
   reading.queue().drain();
   EXPECT_EQ(reading.failed_count(), 0u) << reading.wish(0).error->message;
@@ -135,7 +135,7 @@ TEST_F(ReadQueueTest, ProgressResetsTheCountOfTriesInVain) {
 
 TEST_F(ReadQueueTest, ABrokenReadFailsItsRequestAlone) {
   FakeDrive drive({.planned = {{1, FakeFault::broken}}}, files_);
-  CheckedReads reading(drive, files_, kSector);
+  Reading reading(drive, files_, kSector);
   for (uint64_t i = 0; i < 4; ++i) reading.push({0, i * 9000 + 5000, 6000});
   reading.queue().drain();
   EXPECT_EQ(reading.failed_count(), 1u);
@@ -147,7 +147,7 @@ TEST_F(ReadQueueTest, ABrokenReadFailsItsRequestAlone) {
 
 TEST_F(ReadQueueTest, AChunkedRequestFailsOnceWhenNoneOfItsReadsIsLeft) {
   FakeDrive drive({.planned = {{1, FakeFault::broken}, {2, FakeFault::broken}}}, files_);
-  CheckedReads reading(drive, files_, kSector, {.load_chunk_bytes = kSector});
+  Reading reading(drive, files_, kSector, {.load_chunk_bytes = kSector});
   reading.push({0, 0, 10 * kSector}, ReadClass::load);
   while (reading.queue().request_count() > 0) {
     reading.queue().wait();
@@ -161,7 +161,7 @@ TEST_F(ReadQueueTest, AChunkedRequestFailsOnceWhenNoneOfItsReadsIsLeft) {
 
 TEST_F(ReadQueueTest, AFailedRequestStartsNoMoreReads) {
   FakeDrive drive({.depth_max = 2, .planned = {{0, FakeFault::broken}}}, files_);
-  CheckedReads reading(drive, files_, kSector, {.load_chunk_bytes = kSector});
+  Reading reading(drive, files_, kSector, {.load_chunk_bytes = kSector});
   reading.push({0, 0, 40 * kSector}, ReadClass::load);
   reading.push({0, 50 * kSector, kSector}, ReadClass::load);
   reading.queue().drain();
@@ -173,7 +173,7 @@ TEST_F(ReadQueueTest, AFailedRequestStartsNoMoreReads) {
 TEST_F(ReadQueueTest, TheEndOfTheFileInPaddingIsNoError) {
   const uint64_t file_bytes = files_[0].size();
   FakeDrive drive({}, files_);
-  CheckedReads reading(drive, files_, kSector);
+  Reading reading(drive, files_, kSector);
   reading.push({0, file_bytes - 1, 1});
   reading.push({0, file_bytes - 5000, 5000});
   reading.push({0, file_bytes - 5000, 4000});
@@ -188,7 +188,7 @@ TEST_F(ReadQueueTest, AFileCutInsideWantedBytesIsAnError) {
   for (const uint64_t end : {uint64_t{0}, 2 * kSector, 8 * kSector, 8 * kSector + 1, 10 * kSector,
                              wanted_end - 1, wanted_end, 11 * kSector}) {
     FakeDrive drive({}, files_);
-    CheckedReads reading(drive, files_, kSector, {.load_chunk_bytes = 2 * kSector});
+    Reading reading(drive, files_, kSector, {.load_chunk_bytes = 2 * kSector});
     reading.push({0, 4 * kSector + 100, 6 * kSector});
     reading.push({0, 4 * kSector + 100, 6 * kSector}, ReadClass::load);
     drive.cut_file(0, end);
@@ -208,7 +208,7 @@ TEST_F(ReadQueueTest, AFileCutInsideWantedBytesIsAnError) {
 
 TEST_F(ReadQueueTest, RoomForRequestsIsLimited) {
   FakeDrive drive({}, files_);
-  CheckedReads reading(drive, files_, kSector, {.request_count_max = 3});
+  Reading reading(drive, files_, kSector, {.request_count_max = 3});
   EXPECT_TRUE(reading.queue().has_room(3));
   EXPECT_FALSE(reading.queue().has_room(4));
   for (uint64_t i = 0; i < 3; ++i) reading.push({0, i, 1});
@@ -222,7 +222,7 @@ using ReadQueueDeathTest = ReadQueueTest;
 
 TEST_F(ReadQueueDeathTest, OurOwnMistakesStopTheProcess) {
   FakeDrive drive({}, files_);
-  CheckedReads reading(drive, files_, kSector, {.request_count_max = 1});
+  Reading reading(drive, files_, kSector, {.request_count_max = 1});
   EXPECT_DEATH(reading.queue().wait(), "check failed") << "nothing to wait for";
   EXPECT_DEATH(reading.push({0, 0, 0}), "check failed") << "no bytes wanted";
   reading.push({0, 0, 1});
@@ -230,9 +230,23 @@ TEST_F(ReadQueueDeathTest, OurOwnMistakesStopTheProcess) {
   reading.queue().drain();
 }
 
+TEST_F(ReadQueueTest, WhatHasNotStartedMayBeGivenUp) {
+  FakeDrive drive({.depth_max = 2}, files_);
+  Reading reading(drive, files_, kSector, {.load_chunk_bytes = kSector});
+  reading.push({0, 0, 8 * kSector}, ReadClass::load);  // two of its reads start
+  for (uint64_t i = 1; i < 6; ++i) reading.push({0, i * kSector, kSector}, ReadClass::load);
+  reading.queue().pump();
+  reading.queue().give_up_waiting();
+  reading.queue().drain();
+  EXPECT_EQ(reading.failed_count(), 6u);
+  EXPECT_EQ(reading.wish(5).error->kind, ErrorKind::interrupted);
+  EXPECT_LE(drive.log().size(), 4u) << "nothing was started for them";
+  check(reading, drive);
+}
+
 TEST_F(ReadQueueTest, WaitingEndsWithTheFirstRequest) {
   FakeDrive drive({.latency_ns = 1000, .planned = {{0, FakeFault::delayed}}}, files_);
-  CheckedReads reading(drive, files_, kSector);
+  Reading reading(drive, files_, kSector);
   reading.push({0, 0, kSector});
   reading.push({0, 9 * kSector, kSector});
   reading.queue().wait();
@@ -245,7 +259,7 @@ TEST_F(ReadQueueTest, WaitingEndsWithTheFirstRequest) {
 TEST_F(ReadQueueTest, EveryResidueOfTheOffset) {
   FakeDrive drive({}, files_);
   for (const uint64_t bytes : {uint64_t{1}, uint64_t{32}, kSector - 1, kSector, kSector + 33}) {
-    CheckedReads reading(drive, files_, kSector, {}, 80 << 20);
+    Reading reading(drive, files_, kSector, {}, 80 << 20);
     for (uint64_t residue = 0; residue < kSector; ++residue) {
       reading.push({0, 3 * kSector + residue, bytes});
       if (!reading.queue().has_room()) reading.queue().drain();
@@ -258,7 +272,7 @@ TEST_F(ReadQueueTest, EveryResidueOfTheOffset) {
 
 TEST_F(ReadQueueTest, DestructionWaitsForReadsInFlightAndCallsNobody) {
   FakeDrive drive({.depth_max = 4}, files_);
-  CheckedReads reading(drive, files_, kSector);
+  Reading reading(drive, files_, kSector);
   for (uint64_t i = 0; i < 10; ++i) reading.push({0, i * kSector + 1, kSector});
   reading.queue().pump();
   EXPECT_EQ(drive.in_flight_count(), 4u);
@@ -266,32 +280,6 @@ TEST_F(ReadQueueTest, DestructionWaitsForReadsInFlightAndCallsNobody) {
   EXPECT_EQ(drive.in_flight_count(), 0u);
   EXPECT_EQ(drive.log().size(), 4u) << "what had not started is dropped";
   for (size_t i = 0; i < reading.wish_count(); ++i) EXPECT_EQ(reading.wish(i).completed_count, 0);
-}
-
-TEST_F(ReadQueueTest, GivingUpEndsWhatHasNotStarted) {
-  FakeDrive drive({.depth_max = 3}, files_);
-  CheckedReads reading(drive, files_, kSector, {.load_chunk_bytes = kSector});
-  reading.push({0, 0, kSector});
-  reading.push({0, 9 * kSector, 8 * kSector}, ReadClass::load);
-  reading.push({0, 20 * kSector, 8 * kSector}, ReadClass::load);
-  reading.push({0, 30 * kSector, kSector}, ReadClass::prefetch);
-  reading.queue().pump();
-  reading.push({0, 40 * kSector, kSector});
-  EXPECT_EQ(drive.log().size(), 3u) << "the demand read, the prefetch and the first chunk";
-  reading.queue().give_up_waiting();
-  reading.queue().drain();
-  check(reading, drive);
-  EXPECT_EQ(drive.log().size(), 3u) << "nothing was started after it";
-  for (size_t i = 0; i < 5; ++i) {
-    const bool finishes = i == 0 || i == 3;
-    ASSERT_EQ(reading.wish(i).error.has_value(), !finishes) << i;
-    if (!finishes) {
-      EXPECT_EQ(reading.wish(i).error->kind, ErrorKind::interrupted);
-    }
-  }
-  reading.push({0, 50 * kSector, kSector});
-  reading.queue().drain();
-  EXPECT_FALSE(reading.wish(5).error.has_value()) << "the queue goes on";
 }
 
 /// Counts what would be system calls.
@@ -318,7 +306,7 @@ class CountingReader final : public os::AsyncReader {
 TEST_F(ReadQueueTest, PumpingWithNothingToDoIsFree) {
   FakeDrive drive({}, files_);
   CountingReader reader(drive);
-  CheckedReads reading(reader, files_, kSector);
+  Reading reading(reader, files_, kSector);
   reading.queue().pump();
   EXPECT_EQ(reader.call_count, 0);
   for (uint64_t i = 0; i < 30; ++i) reading.push({0, i * kSector, kSector});

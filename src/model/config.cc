@@ -29,7 +29,7 @@ constexpr std::array<std::string_view, 12> kUnimplementedKeys{"attention.sliding
                                                               "leading_dense_block_count"};
 
 /// Keys that are read below, or describe the file without changing the arithmetic.
-constexpr std::array<std::string_view, 22> kKnownKeys{"block_count",
+constexpr std::array<std::string_view, 23> kKnownKeys{"block_count",
                                                       "context_length",
                                                       "embedding_length",
                                                       "feed_forward_length",
@@ -49,6 +49,7 @@ constexpr std::array<std::string_view, 22> kKnownKeys{"block_count",
                                                       "rope.freq_base",
                                                       "rope.scaling.type",
                                                       "rope.scaling.factor",
+                                                      "rope.scale_linear",
                                                       "rope.scaling.original_context_length",
                                                       "nextn_predict_layers"};
 
@@ -162,6 +163,14 @@ Status check_keys(const gguf::GgufFile& file, std::string_view architecture, con
   if (scaling->has_value() && **scaling != "none")
     return make_error(ErrorKind::unsupported, "key '{}rope.scaling.type' is '{}'; supported: none",
                       prefix, **scaling);
+  // Older files give a factor alone, and mean linear scaling.
+  for (const std::string_view key : {"rope.scaling.factor", "rope.scale_linear"}) {
+    const auto factor = file.find_float(prefix + std::string(key));
+    if (!factor) return factor.error();
+    if (!scaling->has_value() && factor->value_or(1.0) != 1.0 && factor->value_or(0.0) != 0.0)
+      return make_error(ErrorKind::unsupported, "key '{}{}' is {}; supported: no scaling", prefix,
+                        key, **factor);
+  }
   return {};
 }
 

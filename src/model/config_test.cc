@@ -139,6 +139,11 @@ TEST(Config, RefusesWhatWouldChangeTheArithmetic) {
   expect_error(ModelSketch().set(key("rope.scaling.type"), "yarn"), ErrorKind::unsupported,
                "'qwen3moe.rope.scaling.type' is 'yarn'; supported: none");
   EXPECT_TRUE(read(ModelSketch().set(key("rope.scaling.type"), "none")).ok());
+  expect_error(ModelSketch().set(key("rope.scaling.factor"), 4.0), ErrorKind::unsupported,
+               "'qwen3moe.rope.scaling.factor' is 4");
+  expect_error(ModelSketch().set(key("rope.scale_linear"), 2.0), ErrorKind::unsupported,
+               "'qwen3moe.rope.scale_linear' is 2");
+  EXPECT_TRUE(read(ModelSketch().set(key("rope.scaling.factor"), 1.0)).ok());
   expect_error(ModelSketch().set(key("attention.value_length"), uint32_t{8}),
                ErrorKind::unsupported, "'qwen3moe.attention.value_length'");
   EXPECT_TRUE(read(ModelSketch().set(key("something_new"), uint32_t{8})).ok())

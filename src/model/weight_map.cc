@@ -1,9 +1,15 @@
 #include "model/weight_map.h"
 
 #include <algorithm>
+#include <charconv>
+#include <set>
 
 namespace sluice {
 namespace {
+
+/// Floats are read where they lie; files with a general.alignment below this do not exist in the
+/// wild (32 is usual).
+constexpr uint64_t kOffsetMultiple = 8;
 
 /// A tensor seen as a matrix: dimension 0 runs along a row, the others are rows.
 Matrix matrix_of(const gguf::Tensor& tensor, uint64_t rows) {
@@ -20,6 +26,16 @@ Status check_decodable(const gguf::Tensor& tensor) {
   if (info.decode != nullptr) return {};
   return make_error(ErrorKind::unsupported, "tensor '{}' has type {}; supported: {}", tensor.name,
                     info.name, supported_dtypes());
+}
+
+/// N of "blk.N.…"; 0 for tensors of the whole model.
+size_t layer_of(std::string_view name) {
+  constexpr std::string_view kPrefix = "blk.";
+  if (!name.starts_with(kPrefix)) return 0;
+  name.remove_prefix(kPrefix.size());
+  size_t layer = 0;
+  std::from_chars(name.data(), name.data() + name.size(), layer);
+  return layer;
 }
 
 /// Collects tensors by name and remembers the first thing that is wrong.
@@ -74,6 +90,17 @@ class Planner {
     return 1;
   }
 
+  /// A tensor that nobody asked for would change the arithmetic if we knew how: a bias, a scale,
+  /// a factor. Only layers that do not run (for next-token prediction) may hold such.
+  void refuse_unused(size_t layer_count) {
+    for (const gguf::Tensor& tensor : file_.tensors()) {
+      if (used_.contains(tensor.name) || layer_of(tensor.name) >= layer_count) continue;
+      fail(make_error(ErrorKind::unsupported,
+                      "tensor '{}' is not part of what this version computes for this architecture",
+                      tensor.name));
+    }
+  }
+
   bool has(const std::string& name) const { return file_.find_tensor(name) != nullptr; }
   const std::optional<Error>& error() const { return error_; }
 
@@ -83,9 +110,15 @@ class Planner {
 
  private:
   const gguf::Tensor* find(const std::string& name) {
+    used_.insert(name);
     const gguf::Tensor* tensor = file_.find_tensor(name);
     if (tensor == nullptr) {
       fail(make_error(ErrorKind::corrupt, "tensor '{}' is missing", name));
+      return nullptr;
+    }
+    if (tensor->extent.offset % kOffsetMultiple != 0) {
+      fail(make_error(ErrorKind::unsupported, "tensor '{}' begins at {}, not a multiple of {}",
+                      name, tensor->extent.offset, kOffsetMultiple));
       return nullptr;
     }
     if (auto decodable = check_decodable(*tensor); !decodable) {
@@ -97,6 +130,7 @@ class Planner {
 
   const gguf::GgufFile& file_;
   WeightMap& map_;
+  std::set<std::string> used_;
   std::optional<Error> error_;
 };
 
@@ -181,6 +215,7 @@ Result<std::unique_ptr<WeightMap>> plan_weights(const gguf::GgufFile& file, Mode
     plan.dense("output.weight", config.vocabulary_size, config.hidden_size, map->dense.output);
   for (size_t i = 0; i < config.layer_count() && !plan.error(); ++i)
     plan_layer(plan, i, config, *map);
+  plan.refuse_unused(config.layer_count());
   if (plan.error()) return *plan.error();
   return map;
 }

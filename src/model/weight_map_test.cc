@@ -217,11 +217,18 @@ TEST(WeightMap, EveryMatrixMayHaveATypeOfItsOwn) {
 
 TEST(WeightMap, LeavesOutWhatNobodyUses) {
   const Planned planned =
-      plan(ModelSketch()
-               .set_tensor("blk.2.nextn.eh_proj.weight", Dtype::iq2_s, {256, 64})
-               .set_tensor("rope_freqs.weight", Dtype::i8, {8}));
+      plan(ModelSketch().set_tensor("blk.2.nextn.eh_proj.weight", Dtype::iq2_s, {256, 64}));
   ASSERT_TRUE(planned.map.ok()) << planned.map.error().message;
   EXPECT_EQ((*planned).dense_tensors.size(), 3u + 2 * 9);
+}
+
+TEST(WeightMap, RefusesTensorsThatWouldChangeTheArithmetic) {
+  for (const char* name : {"rope_freqs.weight", "blk.1.attn_q.bias", "blk.0.exp_probs_b.bias"}) {
+    const Planned planned = plan(ModelSketch().set_tensor(name, Dtype::f32, {8}));
+    ASSERT_FALSE(planned.map.ok()) << name;
+    EXPECT_EQ(planned.map.error().kind, ErrorKind::unsupported);
+    EXPECT_NE(planned.map.error().message.find(name), std::string::npos);
+  }
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Requests to a read queue that check themselves: each has a buffer with a guard on both sides, and
-// at the end all must have completed once, the good ones with the bytes of the file, and the sums
-// of io/io_stats.h must hold. Tests only; one thread at a time.
+// A read queue under test: every request gets a guarded buffer, and at the end each must have
+// completed once, with the file's bytes and nothing written outside of its window. For tests only;
+// one thread at a time.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,6 +19,9 @@
 
 namespace sluice::io {
 
+inline constexpr uint64_t kSector = 4096;
+inline constexpr std::byte kGuard{0x5a};
+
 using Files = std::vector<std::vector<std::byte>>;
 
 /// One request of a test and what became of it.
@@ -32,10 +35,10 @@ struct Wish {
 };
 
 /// A queue over a reader, with a guarded buffer for each request.
-class CheckedReads {
+class Reading {
  public:
-  CheckedReads(os::AsyncReader& reader, const Files& files, uint32_t alignment,
-               ReadQueueOptions options = {}, uint64_t memory_bytes = 4 << 20)
+  Reading(os::AsyncReader& reader, const Files& files, uint32_t alignment,
+          ReadQueueOptions options = {}, uint64_t memory_bytes = 4 << 20)
       : files_(files),
         alignment_(alignment),
         memory_(*os::Arena::allocate(memory_bytes, "a test")),
@@ -91,8 +94,6 @@ class CheckedReads {
   }
 
  private:
-  static constexpr std::byte kGuard{0x5a};
-
   static std::vector<FileFacts> facts(size_t count, uint32_t alignment) {
     std::vector<FileFacts> result;
     for (size_t i = 0; i < count; ++i)
@@ -101,7 +102,7 @@ class CheckedReads {
   }
 
   static void on_complete(void* context, uint64_t tag, const Error* error) {
-    Wish& wish = static_cast<CheckedReads*>(context)->wishes_.at(tag);
+    Wish& wish = static_cast<Reading*>(context)->wishes_.at(tag);
     ++wish.completed_count;
     if (error != nullptr) wish.error = *error;
   }
