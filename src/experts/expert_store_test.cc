@@ -259,11 +259,11 @@ TEST(ExpertStore, AFailedPreloadSaysWhy) {
   EXPECT_FALSE(test.store().error().has_value());
 }
 
-TEST(ExpertStore, SettlingDropsWhatHasNotStarted) {
+TEST(ExpertStore, GivingUpDropsWhatHasNotStarted) {
   Streamed test({.depth_max = 2});
   for (uint32_t index = 0; index < 3; ++index) EXPECT_TRUE(test.store().acquire({0, index}));
   test.store().pump();
-  test.store().settle();
+  test.store().give_up();
   EXPECT_EQ(test.drive().log().size(), 2u) << "of nine reads";
   EXPECT_FALSE(test.store().error().has_value());
   for (uint32_t index = 0; index < 3; ++index) {
@@ -349,7 +349,11 @@ void run_random_traffic(uint64_t seed, bool with_errors) {
     if (store.error() || (with_errors && random.below(20) == 0)) {
       ASSERT_TRUE(with_errors) << store.error()->message;
       held.clear();
-      store.settle();
+      if (random.below(2) == 0)
+        store.give_up();
+      else
+        store.settle();
+      ASSERT_FALSE(store.error().has_value());
     }
     for (const auto& [id, lease] : held)
       if (lease.ready(test.layout(id.layer).all_parts())) {
