@@ -31,8 +31,7 @@ void RoutingRecorder::route(size_t layer, size_t first, size_t count, const Batc
 
 HandBuiltEngine::HandBuiltEngine(const ModelBytes& model, ComputePool& pool,
                                  const HandBuiltOptions& options)
-    : model_(model),
-      options_(options),
+    : options_(options),
       drive_(options.drive, model.files()),
       queue_(drive_, facts_of(model, options.drive.alignment)) {
   const ModelConfig& config = model.config();

@@ -81,7 +81,6 @@ class HandBuiltEngine {
   std::atomic<bool>& stop() { return stop_; }
 
  private:
-  const ModelBytes& model_;
   const HandBuiltOptions options_;
   Ledger ledger_;
   FakeDrive drive_;

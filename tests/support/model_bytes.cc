@@ -51,12 +51,12 @@ void copy_keys(const gguf::GgufFile& from, gguf::GgufWriter& to,
   for (const auto& [key, value] : from.values()) {
     if (key.starts_with("split.") || std::ranges::find(skipped, key) != skipped.end()) continue;
     std::visit(
-        [&](const auto& stored) {
+        [&to, &name = key](const auto& stored) {
           using Stored = std::decay_t<decltype(stored)>;
           if constexpr (gguf::Storable<Stored>)
-            to.set(key, stored);
+            to.set(name, stored);
           else if constexpr (!std::same_as<Stored, gguf::NestedArray>)
-            to.set_array(key, stored);
+            to.set_array(name, stored);
         },
         value);
   }
