@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -32,10 +33,13 @@ class FixedRing {
     CHECK(index < count_);
     return items_[(first_ + index) % items_.size()];
   }
-  void pop_front() {
+  /// REQUIRES: !empty()
+  T pop_front() {
     CHECK(count_ > 0);
+    T item = std::move(items_[first_]);
     first_ = (first_ + 1) % items_.size();
     --count_;
+    return item;
   }
 
   void clear() { count_ = 0; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/units.h"
 #include "engine/engine_impl.h"
 #include "os/clock.h"
 #include "os/interrupt.h"
@@ -57,7 +58,20 @@ MoeCounters MoeCounters::since(const MoeCounters& before) const {
           .stall_s = stall_s - before.stall_s};
 }
 
+/// The plan keeps memory for one session; a further one must find its own within the budget.
+Status Engine::check_room_for_session() const {
+  if (impl_->ledger.bytes(MemoryUse::kv) == 0) return {};
+  const uint64_t bytes = KvCache::bytes_for(impl_->model->config(), impl_->mode.context_tokens,
+                                            impl_->kv_type());
+  if (impl_->ledger.total_bytes() + bytes <= impl_->mode.budget_bytes) return {};
+  return make_error(ErrorKind::memory,
+                    "another session needs {} for its KV cache and the budget of {} is used; "
+                    "give a smaller --ctx or --moe-stream-cache",
+                    format_bytes(bytes), format_bytes(impl_->mode.budget_bytes));
+}
+
 Result<std::unique_ptr<Session>> Engine::new_session() {
+  if (Status room = check_room_for_session(); !room) return room.error();
   auto cache = KvCache::allocate(impl_->model->config(), impl_->mode.context_tokens,
                                  impl_->kv_type(), impl_->ledger);
   if (!cache) {

@@ -54,7 +54,7 @@ struct ModelFacts {
 struct RunMode {
   std::string mode;  ///< "streamed", "resident" or "buffered"
   std::string pool = "layer";
-  std::string evict = "lru";
+  std::string evict;
   std::string io;  ///< "uring" or "threads"
   bool direct = false;
   std::string isa;
@@ -139,6 +139,7 @@ class Engine {
 
  private:
   explicit Engine(std::unique_ptr<Impl> impl);
+  Status check_room_for_session() const;
   std::unique_ptr<Impl> impl_;
 };
 

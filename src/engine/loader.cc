@@ -128,6 +128,14 @@ void log_residency(const Engine::Impl& impl, const MemoryPlan& memory, const Res
                   memory.budget_reason);
 }
 
+/// The policy that --moe-stream-evict names.
+std::unique_ptr<EvictionPolicy> make_policy(Engine::Impl& impl) {
+  switch (impl.options.evict) {
+    case EvictionKind::lru: impl.mode.evict = "lru"; break;
+  }
+  return std::make_unique<LruPolicy>(impl.slots->slot_total());
+}
+
 Status make_expert_store(Engine::Impl& impl, const MemoryPlan& memory) {
   std::vector<SlotPool::Layer> layers = lay_out_slots(impl);
   const ResidencyPlan plan = plan_residency(residency_input(impl, memory.cache_bytes_max, layers));
@@ -139,7 +147,7 @@ Status make_expert_store(Engine::Impl& impl, const MemoryPlan& memory) {
   impl.slots = std::move(*slots);
   impl.store =
       std::make_unique<ExpertStore>(*impl.slots, impl.model->weights().experts, impl.model->queue(),
-                                    std::make_unique<LruPolicy>(impl.slots->slot_total()));
+                                    make_policy(impl));
   impl.mode.slots_per_layer = plan.slot_counts;
   impl.mode.cache_bytes = plan.cache_bytes;
   const bool resident = impl.options.stream == StreamMode::off && plan.all_resident;
@@ -171,6 +179,15 @@ void log_mode(const Engine::Impl& impl) {
   impl.log.info("context {} of {} trained positions; memory budget {} ({})", mode.context_tokens,
                 impl.facts.context_trained_tokens, format_bytes(mode.budget_bytes),
                 mode.budget_reason);
+  impl.log.detail("drive: {}/s in reads of an expert's size, {:.0f} us for one of them",
+                  format_bytes(static_cast<uint64_t>(mode.drive_bytes_per_s)),
+                  mode.drive_latency_us);
+  impl.log.detail("a token reads {} of expert weights and {} in all",
+                  format_bytes(impl.facts.expert_bytes_per_token),
+                  format_bytes(impl.facts.active_bytes_per_token));
+  for (size_t use = 0; use < kMemoryUseCount; ++use)
+    impl.log.detail("memory for {}: {}", memory_use_name(MemoryUse(use)),
+                    format_bytes(impl.ledger.bytes(MemoryUse(use))));
 }
 
 }  // namespace

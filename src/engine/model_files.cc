@@ -69,7 +69,6 @@ Status ModelFiles::open_shards(const gguf::GgufFile& file, const EngineOptions& 
     if (!shard->is_direct() && options.direct != DirectReads::off)
       log.info("{}: the file system refuses direct reads; reading through the page cache", path);
     direct_ &= shard->is_direct();
-    file_bytes_ += shard->bytes();
     shards_.push_back(std::make_unique<os::File>(std::move(*shard)));
     pointers.push_back(shards_.back().get());
     facts.push_back({path, shards_.back()->alignment()});

@@ -43,7 +43,6 @@ class ModelFiles {
 
   bool reads_direct() const { return direct_; }  ///< every shard
   std::string_view reader_name() const { return reader_->name(); }
-  uint64_t file_bytes() const { return file_bytes_; }
   const std::string& display_name() const { return display_name_; }
 
   /// What load_dense() will take.
@@ -70,7 +69,6 @@ class ModelFiles {
   std::unique_ptr<os::AsyncReader> reader_;
   std::unique_ptr<io::ReadQueue> queue_;
   bool direct_ = true;
-  uint64_t file_bytes_ = 0;
   os::Arena dense_arena_;
   Ledger* ledger_ = nullptr;
 };

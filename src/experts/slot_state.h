@@ -1,7 +1,7 @@
 // The state of a slot: the one word that computing threads, the reader and the cache agree on.
 //
-//   empty ──begin_read──► reading ──last part──► resident ──evict──► empty
-//                            └────fail──► failed ──reset──► empty
+//   empty ──begin_read──► reading ──last part──► resident ──clear──► empty
+//                            └────fail──► failed ──clear──► empty
 //
 //   reading and resident slots may be leased: a count of holders who rely on the slot staying where
 //   it is. A slot under lease is never evicted and its memory never overwritten.
@@ -11,7 +11,7 @@
 //   part ready   whoever completes reads            release: who sees the bit sees the bytes
 //   fail         whoever completes reads            release
 //   lease ±      the thread that acquires experts   relaxed up, release down
-//   evict        the thread that acquires experts   acquire: after the last lease's release
+//   clear        the thread that acquires experts   acquire: after the last lease's release
 //
 // The word packs phase (2 bits), ready parts (6 bits) and lease count (24 bits). ready() is a plain
 // load: no lock on the computing side.

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/fixed_ring.h"
 #include "os/async_read_kinds.h"
 #include "os/descriptor_linux.h"
 
@@ -23,34 +24,6 @@ namespace {
 // Own descriptors per worker keep them off each other's reference counts; a model in many shards
 // must not use up the process's allowance for that.
 constexpr size_t kOwnDescriptorsMax = 256;
-
-/// A first-in-first-out queue of fixed capacity.
-template <typename T>
-class Ring {
- public:
-  explicit Ring(size_t capacity) : items_(capacity) {}
-
-  size_t size() const { return size_; }
-  void clear() { size_ = 0; }
-
-  void push(const T& item) {
-    CHECK(size_ < items_.size());
-    items_[(first_ + size_) % items_.size()] = item;
-    ++size_;
-  }
-  T pop() {
-    CHECK(size_ > 0);
-    const T item = items_[first_];
-    first_ = (first_ + 1) % items_.size();
-    --size_;
-    return item;
-  }
-
- private:
-  std::vector<T> items_;
-  size_t first_ = 0;
-  size_t size_ = 0;
-};
 
 /// The same file opened once more; closed where that is not possible.
 Descriptor reopen(const File& file) {
@@ -91,8 +64,8 @@ class ThreadReader final : public AsyncReader {
 
   std::mutex mutex_;  ///< guards all that follows, but for reading done_count_
   std::condition_variable work_ready_, read_done_;
-  Ring<ReadOp> queue_;
-  Ring<ReadCompletion> done_;
+  FixedRing<ReadOp> queue_;
+  FixedRing<ReadCompletion> done_;
   std::atomic<size_t> done_count_{0};
   bool stop_ = false;
 
@@ -138,13 +111,13 @@ void ThreadReader::work(const Worker& worker) {
   while (true) {
     work_ready_.wait(lock, [this] { return stop_ || queue_.size() > 0; });
     if (stop_) return;
-    const ReadOp op = queue_.pop();
+    const ReadOp op = queue_.pop_front();
     lock.unlock();
     int64_t result = refuse_op(op, worker.descriptors.size());
     if (result == 0)
       result = read_once(worker.descriptors[op.file], op.buffer, op.bytes, op.offset);
     lock.lock();
-    done_.push({op.tag, result});
+    done_.push_back({op.tag, result});
     done_count_.store(done_.size(), std::memory_order_release);
     read_done_.notify_one();
   }
@@ -155,7 +128,7 @@ void ThreadReader::submit(std::span<const ReadOp> ops) {
   in_flight_ += ops.size();
   {
     const std::lock_guard lock(mutex_);
-    for (const ReadOp& op : ops) queue_.push(op);
+    for (const ReadOp& op : ops) queue_.push_back(op);
   }
   const size_t wake_count = std::min(ops.size(), threads_.size());
   for (size_t i = 0; i < wake_count; ++i) work_ready_.notify_one();
@@ -167,7 +140,7 @@ size_t ThreadReader::poll(std::span<ReadCompletion> done, bool wait) {
   std::unique_lock lock(mutex_);
   if (wait) read_done_.wait(lock, [this] { return done_.size() > 0; });
   const size_t count = std::min(done.size(), done_.size());
-  for (size_t i = 0; i < count; ++i) done[i] = done_.pop();
+  for (size_t i = 0; i < count; ++i) done[i] = done_.pop_front();
   done_count_.store(done_.size(), std::memory_order_release);
   in_flight_ -= count;
   return count;
