@@ -29,6 +29,9 @@ TEST(FixedRing, IsAQueueWhateverTheOrder) {
       }
       ASSERT_EQ(ring.size(), model.size());
       ASSERT_EQ(ring.empty(), model.empty());
+      if (model.empty()) continue;
+      const size_t index = random.below(model.size());
+      ASSERT_EQ(ring[index], model[index]);
     }
   }
 }
@@ -43,6 +46,7 @@ TEST(FixedRingDeathTest, ItsLimitsAreChecked) {
   FixedRing<int> ring(2);
   EXPECT_DEATH(ring.front(), "check failed");
   EXPECT_DEATH(ring.pop_front(), "check failed");
+  EXPECT_DEATH(ring[0], "check failed");
   ring.push_back(1);
   ring.push_back(2);
   EXPECT_DEATH(ring.push_back(3), "check failed");
