@@ -259,11 +259,11 @@ TEST(ExpertStore, AFailedPreloadSaysWhy) {
   EXPECT_FALSE(test.store().error().has_value());
 }
 
-TEST(ExpertStore, SettlingDropsWhatHasNotStarted) {
+TEST(ExpertStore, GivingUpDropsWhatHasNotStarted) {
   Streamed test({.depth_max = 2});
   for (uint32_t index = 0; index < 3; ++index) EXPECT_TRUE(test.store().acquire({0, index}));
   test.store().pump();
-  test.store().settle();
+  test.store().give_up();
   EXPECT_EQ(test.drive().log().size(), 2u) << "of nine reads";
   EXPECT_FALSE(test.store().error().has_value());
   for (uint32_t index = 0; index < 3; ++index) {
