@@ -42,7 +42,9 @@ build:          ## configure and build everything; the program is build/sluice
 	@$(call configure,release)
 	@$(call compile,release)
 
-demo: deps build  ## stream the small model of the repository
+demo: deps      ## build the program alone, stream the small model of the repository
+	@$(call configure,release)
+	@$(call compile,release,--target sluice)
 	build/sluice demo
 
 test: deps build  ## all tests, then those about threads under the thread sanitizer

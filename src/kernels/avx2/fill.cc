@@ -16,6 +16,7 @@ void fill(KernelTable& table) {
   fill_matmul(table, Dtype::f16, matmul_f16, matmul_f16);
   fill_matmul(table, Dtype::bf16, matmul_bf16, matmul_bf16);
   fill_matmul(table, Dtype::q4_0, matvec_q4_0, matmul_q4_0);
+  fill_matmul(table, Dtype::q5_0, matvec_q5_0, matmul_q5_0);
   fill_matmul(table, Dtype::q8_0, matvec_q8_0, matmul_q8_0);
   fill_matmul(table, Dtype::q4_k, matvec_q4_k, matmul_q4_k);
   fill_matmul(table, Dtype::q5_k, matvec_q5_k, matmul_q5_k);

@@ -7,6 +7,7 @@
 namespace sluice::kernels::avx512 {
 
 void matmul_q4_0(const MatmulArgs& args);
+void matmul_q5_0(const MatmulArgs& args);
 void matmul_q8_0(const MatmulArgs& args);
 void matmul_q4_k(const MatmulArgs& args);
 void matmul_q5_k(const MatmulArgs& args);
