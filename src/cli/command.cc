@@ -9,7 +9,7 @@ namespace sluice::cli {
 int report(const Error& error) {
   std::string line = error.message;
   std::ranges::replace(line, '\n', ' ');  // a file's name may hold one
-  fmt::print(stderr, "sluice: {}\n", line);
+  write_note(fmt::format("sluice: {}\n", line));
   switch (error.kind) {
     case ErrorKind::usage:
       return kExitUsage;

@@ -71,7 +71,7 @@ int generate_and_report(const CommonOptions& common, GenerateRequest request,
                       .ram_bytes_per_s = (*engine)->measure_ram_rate()};
   if (common.json)
     if (Status printed = print_json(run.json()); !printed) return report(printed);
-  if (!common.quiet) fmt::print(stderr, "{}", run.text());
+  if (!common.quiet) write_note(run.text());
   return kExitDone;
 }
 

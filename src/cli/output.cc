@@ -13,6 +13,10 @@ Status write_output(std::string_view bytes) {
                     std::generic_category().message(errno));
 }
 
+void write_note(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
 Status print_json(const nlohmann::ordered_json& json) {
   constexpr int kOneLine = -1;
   return write_output(json.dump(kOneLine, ' ', false, nlohmann::json::error_handler_t::replace) +

@@ -141,9 +141,19 @@ TEST(StandardError, AClosedOneChangesNothing) {
   const TempFolder folder;
   const std::string logits = folder.path() + "/logits";
   const Outcome eval =
-      run({"eval", kModel, "--tokens", "1", "--logits", logits, "-v"}, {.stderr_closed = true});
+      run({"eval", kModel, "--tokens", "1", "--logits", logits, "-v"}, {.error = Output::closed});
   EXPECT_EQ(eval.exit_code, 0);
   EXPECT_EQ(file_bytes(logits).size(), size_t{4096} * 4) << "the logits and no line of the log";
+}
+
+TEST(StandardError, OneThatCannotBeWrittenChangesNothing) {
+  for (const Output error : {Output::closed, Output::full_disk}) {
+    const Outcome done = run({"run", kModel, "--tokens", "34,409", "-n", "2"}, {.error = error});
+    EXPECT_EQ(done.exit_code, 0) << "the statistics are lost";
+    EXPECT_NE(done.out, "");
+    EXPECT_EQ(run({"run", "no.gguf", "-p", "x"}, {.error = error}).exit_code, 1);
+    EXPECT_EQ(run({"--nonsense"}, {.error = error}).exit_code, 2);
+  }
 }
 
 TEST(ReadError, AModelCutWhileItRunsEndsTheRequest) {

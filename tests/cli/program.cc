@@ -43,8 +43,9 @@ void close_end(int& descriptor) {
   dup2(out, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
   if (launch.output == Output::full_disk) dup2(open("/dev/full", O_WRONLY), STDOUT_FILENO);
+  if (launch.error == Output::full_disk) dup2(open("/dev/full", O_WRONLY), STDERR_FILENO);
   if (launch.output == Output::closed) close(STDOUT_FILENO);
-  if (launch.stderr_closed) close(STDERR_FILENO);
+  if (launch.error == Output::closed) close(STDERR_FILENO);
   if (!launch.folder.empty() && chdir(launch.folder.c_str()) != 0) _exit(99);
   execv(words.front(), words.data());
   _exit(98);

@@ -17,14 +17,14 @@ struct Outcome {
   double seconds = 0;
 };
 
-/// Where the child's standard output goes.
+/// Where the child's standard output or standard error goes.
 enum class Output { pipe, closed, full_disk };
 
 struct Launch {
   std::string input = {};  ///< standard input, less than a pipe holds (64 KiB)
   bool input_stays_open = false;
   Output output = Output::pipe;
-  bool stderr_closed = false;
+  Output error = Output::pipe;
   std::string folder = {};  ///< working folder; empty: this one
 };
 
