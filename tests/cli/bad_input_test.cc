@@ -207,7 +207,8 @@ TEST(BadRequest, PromptLongerThanTheContext) {
                  {"does not fit the context of 3", "--ctx"});
   const std::string many = fmt::format("{}", fmt::join(std::vector<int>(600, 100), ","));
   expect_refusal({"run", kModel, "--tokens", many}, kUsage, {"600", "512"});
-  expect_refusal({"bench", kModel, "--prompt", "600", "--quiet"}, kUsage, {"600", "512"});
+  expect_refusal({"bench", kModel, "--prompt", "500", "--gen", "13", "--ctx", "512", "--quiet"},
+                 kUsage, {"500", "13", "512"});
 }
 
 TEST(BadRequest, EmptyPrompt) {
