@@ -253,6 +253,10 @@ TEST(BadRequest, LogitsFileThatCannotBeWritten) {
   const TempFolder folder;
   expect_refusal({"eval", kModel, "--tokens", "1", "--logits", folder.path()}, kFailure,
                  {folder.path(), "directory"});
+  const std::string copy = folder.write("copy.gguf", file_bytes(kModel));
+  expect_refusal({"eval", folder.path(), "--tokens", "1", "--logits", copy}, kUsage,
+                 {copy, "this is the model"});
+  EXPECT_EQ(file_bytes(copy), file_bytes(kModel)) << "and nothing happened to it";
   expect_refusal({"eval", kModel, "--tokens", "1,2,3", "--logits", "/dev/full"}, kFailure,
                  {"/dev/full", "No space left"});
 }
