@@ -72,7 +72,21 @@ Status print_report(const BenchOptions& options, const std::vector<RunReport>& r
       text, options.prompt, prefill, options.gen, decode, median_run->text());
 }
 
-int bench(const BenchOptions& options) {
+/// A repetition that filled its context would end early and count decode steps it did not do. So a
+/// session is as long as one repetition unless --ctx says otherwise.
+Status fit_context(BenchOptions& options) {
+  uint32_t& context = options.common.engine.context_tokens;
+  const size_t wanted = options.prompt + options.gen;
+  if (context == 0) context = static_cast<uint32_t>(wanted);
+  if (wanted <= context) return {};
+  return make_error(ErrorKind::usage,
+                    "a prompt of {} tokens and {} decode steps do not fit the context of {}; "
+                    "raise --ctx or lower --prompt or --gen",
+                    options.prompt, options.gen, context);
+}
+
+int bench(BenchOptions& options) {
+  if (const Status fits = fit_context(options); !fits) return report(fits);
   auto engine = open_engine(options.common);
   if (!engine) return report(engine.error());
   auto session = (*engine)->new_session();

@@ -1,6 +1,7 @@
 // sluice eval MODEL --tokens LIST --logits OUT: the logits of every position.
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <system_error>
 
 #include "cli/command.h"
@@ -59,6 +60,16 @@ Result<std::vector<text::TokenId>> read_tokens(const EvalOptions& options, size_
   return parse_tokens(*list, token_count);
 }
 
+/// Writing begins by emptying the file.
+Status spare_model(const ModelFacts& model, const std::string& logits) {
+  std::error_code ignored;  // a file that is not there yet is no model
+  for (const std::string& path : model.paths)
+    if (std::filesystem::equivalent(path, logits, ignored))
+      return make_error(ErrorKind::usage, "{}: this is the model; write the logits elsewhere",
+                        logits);
+  return {};
+}
+
 Status evaluate(Session& session, std::span<const text::TokenId> tokens, bool steps,
                 LogitsReceiver receiver) {
   if (!steps) return session.prefill(tokens, receiver);
@@ -77,6 +88,8 @@ int eval(const EvalOptions& options) {
   auto tokens = read_tokens(options, (*engine)->facts().vocabulary_size);
   if (!tokens) return report(tokens.error());
   if (tokens->empty()) return report(make_error(ErrorKind::usage, "the list of tokens is empty"));
+  if (Status spared = spare_model((*engine)->facts(), options.logits); !spared)
+    return report(spared);
   auto session = (*engine)->new_session();
   if (!session) return report(session.error());
 

@@ -36,6 +36,7 @@ struct SessionState;
 /// What a loaded model is, for reports.
 struct ModelFacts {
   std::string file_name;
+  std::vector<std::string> paths;  ///< of its files
   std::string architecture;
   std::string router;  ///< "softmax over 128 experts, 8 used, …"
   size_t layer_count = 0;

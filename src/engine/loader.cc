@@ -37,6 +37,7 @@ void state_facts(Engine::Impl& impl) {
   const WeightMap& weights = impl.model->weights();
   const uint64_t expert_bytes_per_token = weights.expert_bytes_per_token(config);
   impl.facts = {.file_name = impl.model->display_name(),
+                .paths = impl.model->paths(),
                 .architecture = std::string(config.architecture->name),
                 .router = describe_router(config),
                 .layer_count = config.layer_count(),

@@ -40,6 +40,7 @@ Result<std::unique_ptr<ModelFiles>> ModelFiles::open(const std::string& path,
   if (!file) return file.error();
   std::unique_ptr<ModelFiles> model(new ModelFiles);
   model->display_name_ = display_name_of(*file);
+  model->paths_ = file->paths();
   auto config = read_config(*file, log);
   if (!config) return config.error().at(path);
   model->config_ = std::move(*config);

@@ -44,6 +44,7 @@ class ModelFiles {
   bool reads_direct() const { return direct_; }  ///< every shard
   std::string_view reader_name() const { return reader_->name(); }
   const std::string& display_name() const { return display_name_; }
+  const std::vector<std::string>& paths() const { return paths_; }  ///< of every shard
 
   /// What load_dense() will take.
   uint64_t dense_arena_bytes() const;
@@ -62,6 +63,7 @@ class ModelFiles {
   Status open_shards(const gguf::GgufFile& file, const EngineOptions& options, const Log& log);
 
   std::string display_name_;
+  std::vector<std::string> paths_;
   ModelConfig config_;
   std::unique_ptr<WeightMap> weights_;
   std::unique_ptr<text::Tokenizer> tokenizer_;

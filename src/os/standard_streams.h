@@ -12,7 +12,8 @@ namespace sluice::os {
 /// For the start of main, before any file is opened.
 /// A stream that the parent closed gets its descriptor back, one that refuses to be used, so that
 /// no model or output file takes its number and swallows what is printed. And writing to a pipe
-/// that nobody reads any more becomes an error (EPIPE) instead of a signal that kills.
+/// that nobody reads any more, or beyond the largest file allowed, becomes an error (EPIPE, EFBIG)
+/// instead of a signal that kills.
 void guard_standard_streams();
 
 /// All of standard input as it is, at most `bytes_max`; more is a usage error. A signal that sets

@@ -12,6 +12,7 @@ namespace sluice::os {
 
 void guard_standard_streams() {
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) != -1) continue;
     // The lowest free number is this stream's, as those below are open by now. The wrong way round

@@ -1,11 +1,13 @@
 #include "os/standard_streams.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 
 namespace sluice::os {
@@ -71,6 +73,18 @@ TEST(StandardStreamsDeathTest, InputIsReadWholeUpToItsLimitUnlessStopped) {
 
 TEST(StandardStreamsDeathTest, BrokenPipeIsAnError) {
   EXPECT_EXIT(write_to_broken_pipe(), ::testing::ExitedWithCode(0), "");
+}
+
+[[noreturn]] void write_beyond_largest_file() {
+  guard_standard_streams();
+  const rlimit none{0, 0};
+  std::FILE* file = std::tmpfile();
+  if (file == nullptr || setrlimit(RLIMIT_FSIZE, &none) != 0) std::_Exit(2);
+  std::_Exit(write(fileno(file), "x", 1) == -1 && errno == EFBIG ? 0 : 1);
+}
+
+TEST(StandardStreamsDeathTest, TooLargeAFileIsAnError) {
+  EXPECT_EXIT(write_beyond_largest_file(), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -207,7 +207,8 @@ TEST(BadRequest, PromptLongerThanTheContext) {
                  {"does not fit the context of 3", "--ctx"});
   const std::string many = fmt::format("{}", fmt::join(std::vector<int>(600, 100), ","));
   expect_refusal({"run", kModel, "--tokens", many}, kUsage, {"600", "512"});
-  expect_refusal({"bench", kModel, "--prompt", "600", "--quiet"}, kUsage, {"600", "512"});
+  expect_refusal({"bench", kModel, "--prompt", "500", "--gen", "13", "--ctx", "512", "--quiet"},
+                 kUsage, {"500", "13", "512"});
 }
 
 TEST(BadRequest, EmptyPrompt) {
@@ -252,6 +253,10 @@ TEST(BadRequest, LogitsFileThatCannotBeWritten) {
   const TempFolder folder;
   expect_refusal({"eval", kModel, "--tokens", "1", "--logits", folder.path()}, kFailure,
                  {folder.path(), "directory"});
+  const std::string copy = folder.write("copy.gguf", file_bytes(kModel));
+  expect_refusal({"eval", folder.path(), "--tokens", "1", "--logits", copy}, kUsage,
+                 {copy, "this is the model"});
+  EXPECT_EQ(file_bytes(copy), file_bytes(kModel)) << "and nothing happened to it";
   expect_refusal({"eval", kModel, "--tokens", "1,2,3", "--logits", "/dev/full"}, kFailure,
                  {"/dev/full", "No space left"});
 }

@@ -126,9 +126,10 @@ TEST(Json, BenchLeavesOutTheTextAndAddsTheRepetitions) {
   expected.erase("tokens");
   expected.insert({"reps.prefill_tok_s", "reps.decode_tok_s"});
   const json object = object_of(
-      {"bench", model_path(), "--prompt", "8", "--gen", "4", "--reps", "2", "--json", "--quiet"});
+      {"bench", model_path(), "--prompt", "510", "--gen", "4", "--reps", "2", "--json", "--quiet"});
   EXPECT_EQ(leaves_of(object), expected);
   EXPECT_EQ(object["reps"].size(), 2u);
+  EXPECT_EQ(object["generated_tokens"], 5) << "all steps are done, beyond the trained context too";
 }
 
 TEST(Json, InspectHasTheDocumentedFields) {
