@@ -6,6 +6,7 @@
 #include "engine/engine.h"
 #include "engine/memory_plan.h"
 #include "engine/model_files.h"
+#include "engine/working_memory.h"
 #include "experts/expert_store.h"
 #include "forward/forward_pass.h"
 
@@ -31,11 +32,18 @@ struct Engine::Impl {
   std::unique_ptr<Backend> backend;
   std::unique_ptr<SlotPool> slots;
   std::unique_ptr<ExpertStore> store;
+  std::unique_ptr<Lookahead> lookahead;
   std::unique_ptr<ForwardPass> forward;
+  std::unique_ptr<WorkingMemory> working_memory;
 };
 
 /// Fills the parts of `impl` from its options. engine/loader.cc.
 Status open_engine(const std::string& path, Engine::Impl& impl);
+
+/// How experts lie in slots, by layer; engine/expert_setup.cc.
+std::vector<SlotLayout> lay_out_slots(const Engine::Impl& impl);
+/// Makes the slots and the store, and reads all experts where they are to stay.
+Status make_expert_store(Engine::Impl& impl, const MemoryPlan& memory);
 
 /// A session's sequence; engine/session.cc.
 struct SessionState {

@@ -3,7 +3,6 @@
 
 #include "base/units.h"
 #include "engine/engine_impl.h"
-#include "experts/residency_plan.h"
 #include "os/clock.h"
 #include "os/cpu.h"
 
@@ -55,21 +54,11 @@ void state_facts(Engine::Impl& impl) {
 /// What the probe and the ring take while the engine runs.
 constexpr uint64_t kIoBytes = 1 * kMiB;
 
-/// A layer's slots and what they hold, before their number is known.
-std::vector<SlotPool::Layer> lay_out_slots(const Engine::Impl& impl) {
-  std::vector<SlotPool::Layer> layers;
-  for (size_t layer = 0; layer < impl.model->config().layer_count(); ++layer)
-    layers.push_back(
-        {SlotLayout::of(impl.model->weights().experts[layer], impl.model->expert_alignment(layer)),
-         0});
-  return layers;
-}
-
 /// Slots for the experts of one token in every layer: less makes no sense.
 uint64_t cache_bytes_min(const Engine::Impl& impl) {
   uint64_t bytes = 0;
-  for (const SlotPool::Layer& layer : lay_out_slots(impl))
-    bytes += impl.model->config().expert_used_count * layer.layout.slot_bytes;
+  for (const SlotLayout& layout : lay_out_slots(impl))
+    bytes += impl.model->config().expert_used_count * layout.slot_bytes;
   return bytes;
 }
 
@@ -79,10 +68,12 @@ MemoryPlan make_memory_plan(const Engine::Impl& impl) {
   const auto backend_bytes = [&](size_t ubatch, size_t context) {
     return CpuBackend::memory_bytes(config, weights, *impl.pool, {ubatch, context});
   };
-  const auto batch_bytes = [&](size_t tokens) {
-    return ForwardPass::batch_bytes(config, weights, {tokens, tokens, 0});
-  };
   constexpr size_t kMany = 1024;  // enough for rounding to vanish in the bytes of one token
+  const auto step_bytes = [&](size_t step, size_t batch) {
+    return ForwardPass::step_bytes(config, weights,
+                                   {.step_token_max = step, .batch_token_max = batch,
+                                    .ubatch_token_max = batch}, step);
+  };
   const MemoryNeeds needs{
       .process_bytes = os::resident_bytes(),
       .dense_bytes = impl.model->dense_arena_bytes(),
@@ -90,70 +81,13 @@ MemoryPlan make_memory_plan(const Engine::Impl& impl) {
       .kv_bytes_per_token = KvCache::bytes_per_token(config, impl.kv_type()) +
                             (backend_bytes(1, 1 + kMany) - backend_bytes(1, 1)) / kMany,
       .ubatch_bytes_per_token = (backend_bytes(kMany, 1) - backend_bytes(0, 1)) / kMany + 1,
-      .batch_bytes_per_token = (batch_bytes(2 * kMany) - batch_bytes(kMany)) / kMany + 1,
+      .batch_bytes_per_token =
+          (step_bytes(2 * kMany, 2 * kMany) - step_bytes(2 * kMany, kMany)) / kMany + 1,
+      .step_bytes_per_token = config.hidden_size * sizeof(float),
       .fixed_scratch_bytes = backend_bytes(0, 1) + config.vocabulary_size * sizeof(float) * 33,
       .cache_bytes_min = cache_bytes_min(impl),
       .context_trained_tokens = config.context_trained_tokens};
   return plan_memory(os::memory_state(), impl.options, needs);
-}
-
-/// The slots asked for, by size or by number, as far as memory allows; off asks for all.
-ResidencyInput residency_input(const Engine::Impl& impl, uint64_t cache_bytes_max,
-                               const std::vector<SlotPool::Layer>& layers) {
-  const CacheSize& asked = impl.options.cache;
-  ResidencyInput input{.layers = {},
-                       .used_count = impl.model->config().expert_used_count,
-                       .cache_bytes_max = cache_bytes_max};
-  if (impl.options.stream != StreamMode::off) {
-    input.cache_bytes_max = std::min(asked.bytes.value_or(cache_bytes_max), cache_bytes_max);
-    input.slots_per_layer = asked.slots_per_layer;
-  }
-  for (size_t layer = 0; layer < layers.size(); ++layer)
-    input.layers.push_back(
-        {impl.model->weights().experts[layer].expert_count(), layers[layer].layout.slot_bytes});
-  return input;
-}
-
-void log_residency(const Engine::Impl& impl, const MemoryPlan& memory, const ResidencyPlan& plan) {
-  for (const std::string& note : plan.notes) impl.log.info("{}", note);
-  if (plan.all_resident) return;
-  if (impl.options.stream == StreamMode::off)
-    impl.log.info(
-        "--moe-stream off needs memory for all experts ({}), but {} are to be had ({}); "
-        "streaming instead",
-        format_bytes(impl.facts.experts_bytes), format_bytes(memory.cache_bytes_max),
-        memory.budget_reason);
-  else if (impl.options.cache.bytes.value_or(0) > memory.cache_bytes_max)
-    impl.log.info("the expert cache gets {} instead of {}: that is what the budget leaves ({})",
-                  format_bytes(plan.cache_bytes), format_bytes(*impl.options.cache.bytes),
-                  memory.budget_reason);
-}
-
-/// The policy that --moe-stream-evict names.
-std::unique_ptr<EvictionPolicy> make_policy(Engine::Impl& impl) {
-  switch (impl.options.evict) {
-    case EvictionKind::lru: impl.mode.evict = "lru"; break;
-  }
-  return std::make_unique<LruPolicy>(impl.slots->slot_total());
-}
-
-Status make_expert_store(Engine::Impl& impl, const MemoryPlan& memory) {
-  std::vector<SlotPool::Layer> layers = lay_out_slots(impl);
-  const ResidencyPlan plan = plan_residency(residency_input(impl, memory.cache_bytes_max, layers));
-  for (size_t layer = 0; layer < layers.size(); ++layer)
-    layers[layer].slot_count = plan.slot_counts[layer];
-  log_residency(impl, memory, plan);
-  auto slots = SlotPool::allocate(std::move(layers), impl.ledger);
-  if (!slots) return slots.error();
-  impl.slots = std::move(*slots);
-  impl.store =
-      std::make_unique<ExpertStore>(*impl.slots, impl.model->weights().experts, impl.model->queue(),
-                                    make_policy(impl));
-  impl.mode.slots_per_layer = plan.slot_counts;
-  impl.mode.cache_bytes = plan.cache_bytes;
-  const bool resident = impl.options.stream == StreamMode::off && plan.all_resident;
-  impl.mode.mode = resident ? "resident" : impl.model->reads_direct() ? "streamed" : "buffered";
-  return resident ? impl.store->preload(impl.stop) : Status();
 }
 
 /// Reads of expert size tell what the drive gives to expert reads.
@@ -220,14 +154,21 @@ Status open_engine(const std::string& path, Engine::Impl& impl) {
   if (!backend) return backend.error();
   impl.backend = std::move(*backend);
   if (Status made = make_expert_store(impl, memory); !made) return made;
-  auto forward =
-      ForwardPass::make(impl.model->config(), impl.model->weights(), *impl.backend, *impl.store,
-                        {.batch_token_max = memory.batch_tokens,
-                         .ubatch_token_max = memory.ubatch_tokens,
-                         .pairs_per_step = kPairsPerStepAndThread * impl.pool->thread_count()},
-                        impl.ledger);
+  const ForwardLimits limits{
+      .step_token_max = memory.step_tokens,
+      .batch_token_max = memory.batch_tokens,
+      .ubatch_token_max = memory.ubatch_tokens,
+      .pairs_per_step = kPairsPerStepAndThread * impl.pool->thread_count()};
+  auto forward = ForwardPass::make(impl.model->config(), impl.model->weights(), *impl.backend,
+                                   *impl.store, impl.lookahead.get(), limits, impl.ledger);
   if (!forward) return forward.error();
   impl.forward = std::move(*forward);
+  impl.working_memory =
+      std::make_unique<WorkingMemory>(*impl.store, *impl.forward, impl.ledger,
+                                      memory.budget_bytes - std::min(memory.budget_bytes,
+                                                                     memory.overhead_bytes));
+  // Long steps must not leave the drive without orders.
+  impl.pool->set_interlude([store = impl.store.get()] { store->pump(); });
   impl.mode.load_s = os::seconds_between(start, os::now_ns());
   log_mode(impl);
   return {};

@@ -49,39 +49,48 @@ size_t choose_context(const EngineOptions& options, const MemoryNeeds& needs, ui
   return std::min<uint64_t>(wanted, needs.context_trained_tokens);
 }
 
-/// Everything but the expert cache.
+/// Everything but the expert cache and what it lends.
 uint64_t fixed_bytes(const MemoryNeeds& needs, const MemoryPlan& plan) {
   return needs.process_bytes + kSmallAllocations + needs.dense_bytes + needs.io_bytes +
          needs.fixed_scratch_bytes + plan.context_tokens * needs.kv_bytes_per_token +
-         plan.ubatch_tokens * needs.ubatch_bytes_per_token +
-         plan.batch_tokens * needs.batch_bytes_per_token;
+         plan.ubatch_tokens * needs.ubatch_bytes_per_token + needs.batch_bytes_per_token;
+}
+
+uint64_t prompt_bytes(const MemoryNeeds& needs, const MemoryPlan& plan) {
+  return plan.batch_tokens * needs.batch_bytes_per_token +
+         plan.step_tokens * needs.step_bytes_per_token;
+}
+
+/// What cannot be done without: one token's experts in the cache, and a prompt under way.
+uint64_t least_bytes(const MemoryNeeds& needs, const MemoryPlan& plan) {
+  return fixed_bytes(needs, plan) + prompt_bytes(needs, plan) + needs.cache_bytes_min;
 }
 
 /// The longest context that the budget holds beside everything else and the smallest expert cache.
 size_t longest_context(const MemoryNeeds& needs, const MemoryPlan& plan) {
-  const uint64_t other = fixed_bytes(needs, plan) + needs.cache_bytes_min -
-                         plan.context_tokens * needs.kv_bytes_per_token;
+  const uint64_t other = least_bytes(needs, plan) - plan.context_tokens * needs.kv_bytes_per_token;
   return less(plan.budget_bytes, other) / std::max<uint64_t>(1, needs.kv_bytes_per_token);
 }
 
 /// Better slower than beyond the budget: first a prompt goes in smaller batches, then an automatic
 /// context shrinks, then the ubatch.
 void shrink_to_fit(const EngineOptions& options, const MemoryNeeds& needs, MemoryPlan& plan) {
-  const auto fits = [&] {
-    return fixed_bytes(needs, plan) + needs.cache_bytes_min <= plan.budget_bytes;
-  };
+  const auto fits = [&] { return least_bytes(needs, plan) <= plan.budget_bytes; };
+  if (fits()) return;
+  while (!fits() && plan.step_tokens > plan.batch_tokens)
+    plan.step_tokens = std::max(plan.step_tokens / 2, plan.batch_tokens);
   if (fits()) return;
   while (!fits() && plan.batch_tokens > plan.ubatch_tokens)
-    plan.batch_tokens = std::max(plan.batch_tokens / 2, plan.ubatch_tokens);
+    plan.step_tokens = plan.batch_tokens = std::max(plan.batch_tokens / 2, plan.ubatch_tokens);
   if (!fits() && options.context_tokens == 0) {
     const size_t least = std::min(plan.context_tokens, kAutoContextMin);
     plan.context_tokens = std::clamp(longest_context(needs, plan), least, plan.context_tokens);
     plan.ubatch_tokens = std::min(plan.ubatch_tokens, plan.context_tokens);
-    plan.batch_tokens = plan.ubatch_tokens;
+    plan.step_tokens = plan.batch_tokens = plan.ubatch_tokens;
   }
   while (!fits() && plan.ubatch_tokens > kUbatchTokensMin) {
     plan.ubatch_tokens = std::max(plan.ubatch_tokens / 2, kUbatchTokensMin);
-    plan.batch_tokens = plan.ubatch_tokens;
+    plan.step_tokens = plan.batch_tokens = plan.ubatch_tokens;
   }
   plan.notes.push_back(
       fmt::format("memory is tight: prompts go in pieces of {} tokens, so their "
@@ -91,7 +100,7 @@ void shrink_to_fit(const EngineOptions& options, const MemoryNeeds& needs, Memor
   const size_t fit = longest_context(needs, plan);
   plan.notes.push_back(
       fmt::format("at least {} are needed, {} are to be had ({}); the budget will be exceeded{}",
-                  format_bytes(fixed_bytes(needs, plan) + needs.cache_bytes_min),
+                  format_bytes(least_bytes(needs, plan)),
                   format_bytes(plan.budget_bytes), plan.budget_reason,
                   fit > 0 ? fmt::format("; --ctx {} would fit", fit) : std::string()));
 }
@@ -109,14 +118,19 @@ MemoryPlan plan_memory(const os::MemoryState& state, const EngineOptions& option
                     "may lose its sense",
                     needs.context_trained_tokens));
   plan.ubatch_tokens = std::min<size_t>(options.ubatch_tokens, plan.context_tokens);
-  const uint64_t batch_fits =
-      plan.budget_bytes / kBatchShare / std::max<uint64_t>(1, needs.batch_bytes_per_token);
+  const auto share_of = [&](uint64_t bytes_per_token) {
+    return plan.budget_bytes / kBatchShare / std::max<uint64_t>(1, bytes_per_token);
+  };
   const size_t batch_most = std::min(plan.context_tokens, kBatchTokensMax);
-  plan.batch_tokens =
-      std::clamp<size_t>(batch_fits, std::min(plan.ubatch_tokens, batch_most), batch_most);
+  plan.batch_tokens = std::clamp<size_t>(share_of(needs.batch_bytes_per_token),
+                                         std::min(plan.ubatch_tokens, batch_most), batch_most);
+  plan.step_tokens = std::clamp<size_t>(share_of(needs.step_bytes_per_token), plan.batch_tokens,
+                                        plan.context_tokens);
   shrink_to_fit(options, needs, plan);
   plan.context_tokens_fit = longest_context(needs, plan);
   plan.cache_bytes_max = less(plan.budget_bytes, fixed_bytes(needs, plan));
+  plan.prompt_bytes = prompt_bytes(needs, plan);
+  plan.overhead_bytes = needs.process_bytes + kSmallAllocations;
   return plan;
 }
 

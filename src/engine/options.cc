@@ -105,7 +105,45 @@ Status set_cache(EngineOptions& options, std::string_view text) {
 
 Status set_evict(EngineOptions& options, std::string_view text) {
   return set_word(options.evict, text,
-                  {std::pair<std::string_view, EvictionKind>{"lru", EvictionKind::lru}});
+                  {std::pair<std::string_view, EvictionKind>{"decay", EvictionKind::decay},
+                   {"lru", EvictionKind::lru}});
+}
+
+Status set_pool(EngineOptions& options, std::string_view text) {
+  return set_word(options.pool, text,
+                  {std::pair<std::string_view, PoolKind>{"layer", PoolKind::layer},
+                   {"ring", PoolKind::ring}});
+}
+
+template <Switch EngineOptions::*member>
+Status set_switch(EngineOptions& options, std::string_view text) {
+  return set_word(options.*member, text,
+                  {std::pair<std::string_view, Switch>{"on", Switch::on}, {"off", Switch::off}});
+}
+
+/// A path, or a word that stands for none.
+template <std::string EngineOptions::*member>
+Status set_path(EngineOptions& options, std::string_view text) {
+  if (text.empty()) return refusal(text, "a file, or none");
+  options.*member = text == "none" ? std::string_view() : text;
+  return {};
+}
+
+Status set_census(EngineOptions& options, std::string_view text) {
+  if (text.empty()) return refusal(text, "auto, off or a file");
+  options.census = text;
+  return {};
+}
+
+/// Reads must stay aligned on any drive.
+Status set_chunk(EngineOptions& options, std::string_view text) {
+  constexpr uint64_t kLeast = 64 * kKiB, kMost = 64 * kMiB;
+  const auto bytes = parse_size(text);
+  if (!bytes) return bytes.error();
+  if (*bytes < kLeast || *bytes > kMost || *bytes % kLeast != 0)
+    return refusal(text, "a multiple of 64K, up to 64M");
+  options.prefetch_chunk_bytes = *bytes;
+  return {};
 }
 
 Status set_direct(EngineOptions& options, std::string_view text) {
@@ -148,14 +186,60 @@ constexpr OptionSpec kOptions[] = {
     {"--moe-stream-headroom", "SIZE", "512M", "available memory left to other programs",
      "raise it on a desktop; a cgroup's limit is not reduced by it",
      set_size<&EngineOptions::headroom_bytes>},
-    {"--moe-stream-evict", "lru", "lru", "which expert leaves the cache first",
-     "lru: the least recently used", set_evict},
+    {"--moe-stream-pool", "layer|ring", "layer", "who may use a slot of the expert cache",
+     "layer: each layer has its share; ring: all layers compete for equal slots", set_pool},
+    {"--moe-stream-ring", "auto|N", "auto", "slots of the ring",
+     "auto takes what memory is free beyond an eighth (at least 4 GiB), 64 to 4096 slots",
+     set_count_or_auto<&EngineOptions::ring_slots, 1, 1u << 20>},
+    {"--moe-stream-evict", "decay|lru", "decay", "which expert leaves the cache first",
+     "decay: the least often used, old uses counting less; lru: the least recently used",
+     set_evict},
+    {"--moe-stream-half-life", "N", "64", "tokens after which a use counts half",
+     "shorter follows the text faster, longer knows the model better",
+     set_count<&EngineOptions::half_life_tokens, 1, 1u << 20>},
     {"--moe-stream-direct", "auto|on|off", "auto", "read past the page cache",
      "off for a file system that is faster through the page cache", set_direct},
     {"--moe-stream-io", "auto|uring|threads", "auto", "how reads are issued",
      "auto takes io_uring where the system allows it", set_io},
     {"--moe-stream-io-threads", "N", "8", "reading threads where io_uring is not used",
      "the drive's useful queue depth", set_count<&EngineOptions::io_threads, 1, 256>},
+    {"--moe-stream-chunk", "SIZE", "512K", "pieces that prefetches are read in",
+     "a demand read waits for one of them at most; larger ones cost less on a fast drive",
+     set_chunk},
+    {"--moe-stream-prefetch-cap", "N", "4", "prefetch pieces in service at once",
+     "more for a deep, fast drive", set_count<&EngineOptions::prefetch_cap, 1, 64>},
+    {"--moe-stream-prefetch-cap-demand", "N", "2", "the same while a demand read is in service",
+     "0 lets prefetch wait until no demand is left",
+     set_count<&EngineOptions::prefetch_cap_demand, 0, 64>},
+    {"--moe-stream-lookahead", "N", "2", "layers ahead whose experts are guessed",
+     "more gives slow drives time, and guesses worse; 0 guesses nothing",
+     set_count<&EngineOptions::lookahead_layers, 0, 3>},
+    {"--moe-stream-lookahead-width", "N", "0", "experts guessed for each layer",
+     "0 takes as many as the model uses; more reads more in vain",
+     set_count<&EngineOptions::lookahead_width, 0, 64>},
+    {"--moe-stream-lookahead-first", "on|off", "on", "guess the first layer's experts too",
+     "off where its guesses, made before any layer has run, are too poor",
+     set_switch<&EngineOptions::lookahead_first>},
+    {"--moe-stream-correction", "none|FILE", "none", "file that corrects guesses",
+     "fitted by tools/train_correction to one model; the guesses get better, nothing else changes",
+     set_path<&EngineOptions::correction_path>},
+    {"--moe-stream-spec", "N", "0", "runners-up of each layer read for the next token",
+     "only where the drive is idle much of the time",
+     set_count<&EngineOptions::spec_count, 0, 64>},
+    {"--moe-stream-governor", "on|off", "on", "find out while running how far to look ahead",
+     "off always looks as far as it may", set_switch<&EngineOptions::governor>},
+    {"--moe-stream-readahead", "N", "2", "layers that a long prompt reads ahead",
+     "0 reads a layer's experts when its turn comes",
+     set_count<&EngineOptions::readahead_layers, 0, 8>},
+    {"--moe-stream-prewarm", "on|off", "on", "read often used experts while nothing else happens",
+     "off leaves an idle drive idle", set_switch<&EngineOptions::prewarm>},
+    {"--moe-stream-census", "auto|off|FILE", "auto", "where the use of experts is remembered",
+     "auto is beside the model, or in the cache folder where that cannot be written", set_census},
+    {"--moe-stream-trace", "none|FILE", "none", "record which experts are chosen",
+     "for sluice trace replay and tools/train_correction", set_path<&EngineOptions::trace_path>},
+    {"--moe-stream-trace-scores", "on|off", "off", "record the routers' scores too",
+     "tools/train_correction needs them; they make the file large",
+     set_switch<&EngineOptions::trace_scores>},
 };
 
 }  // namespace

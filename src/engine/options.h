@@ -17,7 +17,9 @@ enum class StreamMode : uint8_t { automatic, on, off };
 enum class DirectReads : uint8_t { automatic, on, off };
 enum class ReadBackend : uint8_t { automatic, uring, threads };
 enum class KvFormat : uint8_t { f16, f32 };
-enum class EvictionKind : uint8_t { lru };
+enum class EvictionKind : uint8_t { decay, lru };
+enum class PoolKind : uint8_t { layer, ring };
+enum class Switch : uint8_t { off, on };
 
 /// The size of the expert cache: automatic, so many bytes, or so many slots for each layer.
 struct CacheSize {
@@ -36,10 +38,29 @@ struct EngineOptions {
   StreamMode stream = StreamMode::automatic;
   CacheSize cache = {};
   uint64_t headroom_bytes = uint64_t{512} << 20;
-  EvictionKind evict = EvictionKind::lru;
+  PoolKind pool = PoolKind::layer;
+  uint32_t ring_slots = 0;  ///< 0: from the memory there is
+  EvictionKind evict = EvictionKind::decay;
+  uint32_t half_life_tokens = 64;
+
   DirectReads direct = DirectReads::automatic;
   ReadBackend io = ReadBackend::automatic;
   uint32_t io_threads = 8;
+  uint64_t prefetch_chunk_bytes = uint64_t{512} << 10;
+  uint32_t prefetch_cap = 4;         ///< chunks in service
+  uint32_t prefetch_cap_demand = 2;  ///< chunks in service beside a demand read
+
+  uint32_t lookahead_layers = 2;
+  uint32_t lookahead_width = 0;  ///< 0: as many as the model uses
+  Switch lookahead_first = Switch::on;
+  std::string correction_path;  ///< empty: none
+  uint32_t spec_count = 0;
+  Switch governor = Switch::on;
+  uint32_t readahead_layers = 2;
+  Switch prewarm = Switch::on;
+  std::string census = "auto";  ///< or "off", or a file
+  std::string trace_path;       ///< empty: none
+  Switch trace_scores = Switch::off;
 };
 
 struct OptionSpec {

@@ -19,7 +19,12 @@ auto fields(const EngineOptions& options) {
   return std::tuple(options.threads, options.context_tokens, options.kv, options.isa,
                     options.ubatch_tokens, options.ram_bytes, options.stream, options.cache.bytes,
                     options.cache.slots_per_layer, options.headroom_bytes, options.evict,
-                    options.direct, options.io, options.io_threads);
+                    options.direct, options.io, options.io_threads, options.pool,
+                    options.ring_slots, options.half_life_tokens, options.prefetch_chunk_bytes,
+                    options.prefetch_cap, options.prefetch_cap_demand, options.lookahead_layers,
+                    options.lookahead_width, options.lookahead_first, options.correction_path,
+                    options.spec_count, options.governor, options.readahead_layers, options.prewarm,
+                    options.census, options.trace_path, options.trace_scores);
 }
 
 EngineOptions with(std::string_view name, std::string_view text) {

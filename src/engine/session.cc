@@ -31,7 +31,7 @@ void Session::reset() {
   state_->tokens.clear();
 }
 
-/// Runs the tokens in batches. If one fails, the session stands where it stood before the call:
+/// Runs the tokens in steps. If one fails, the session stands where it stood before the call:
 /// keys and values beyond its tokens are never looked at.
 Status SessionState::append(std::span<const text::TokenId> added, LogitsWanted wanted,
                             const LogitsReceiver* receiver) {
@@ -54,12 +54,13 @@ Status SessionState::append(std::span<const text::TokenId> added, LogitsWanted w
     std::ranges::copy(rows.last(next_logits.size()), next_logits.begin());
     if (receiver != nullptr) (*receiver)(rows, count);
   };
-  const size_t batch_max = engine.forward->limits().batch_token_max;
-  for (size_t first = 0; first < added.size(); first += batch_max) {
-    const auto batch = added.subspan(first, std::min(batch_max, added.size() - first));
-    const bool last = first + batch.size() == added.size();
+  const size_t step_max = engine.forward->limits().step_token_max;
+  for (size_t first = 0; first < added.size(); first += step_max) {
+    const auto step = added.subspan(first, std::min(step_max, added.size() - first));
+    const bool last = first + step.size() == added.size();
     const LogitsWanted now = last || wanted == LogitsWanted::all ? wanted : LogitsWanted::none;
-    Status done = engine.forward->step(batch, tokens.size(), kv, now, sink, engine.stop);
+    engine.working_memory->make_room(step.size());
+    Status done = engine.forward->step(step, tokens.size(), kv, now, sink, engine.stop);
     if (done.ok() && !finite)
       done = make_error(ErrorKind::corrupt,
                         "{}: the logits at position {} are not finite; the "
@@ -69,7 +70,7 @@ Status SessionState::append(std::span<const text::TokenId> added, LogitsWanted w
       tokens.resize(before);
       return done;
     }
-    tokens.insert(tokens.end(), batch.begin(), batch.end());
+    tokens.insert(tokens.end(), step.begin(), step.end());
   }
   logits.swap(next_logits);
   return {};

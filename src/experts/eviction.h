@@ -1,39 +1,74 @@
-// Which expert leaves when a slot is needed. A policy only ranks: it is told what is used and asked
-// which of some slots is worth least; whether a slot may leave at all (leases) is not its business.
-// Policies are chosen by name (--moe-stream-evict). One thread at a time.
+// Which expert leaves when a slot is needed. A policy only ranks: it is told what is used and how
+// time passes, and asked which of two experts is worth less; whether an expert may leave at all
+// (leases, predictions) is not its business. Experts are numbered over all layers. Policies are
+// chosen by name (--moe-stream-evict). One thread at a time.
+//
+// While a prompt goes on every policy is LRU, since each of its experts is wanted once a batch and
+// then not before the next. Its uses still count, so that the reply starts with what the prompt's
+// end has shown.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "experts/slot_pool.h"
-
 namespace sluice {
+
+enum class Ranking : uint8_t {
+  recency,  ///< while a prompt goes on: least recently used first
+  worth,    ///< while decoding and in a prompt's last batch: by what the policy thinks of it
+};
 
 class EvictionPolicy {
  public:
   virtual ~EvictionPolicy() = default;
 
-  /// An expert was read into the slot, or a resident one was asked for again.
-  virtual void on_use(SlotIndex slot) = 0;
+  /// So many tokens pass: the one to decode, or a batch of a prompt. Comes before their uses.
+  virtual void on_tokens(uint32_t count) = 0;
+  /// The router chose the expert, once (weight 1) or, in a batch of a prompt, for tokens whose
+  /// weights add up to this; those before the last weigh less.
+  virtual void on_use(uint32_t expert, double weight) = 0;
   /// Whether `a` should leave rather than `b`; a strict order.
-  virtual bool leaves_before(SlotIndex a, SlotIndex b) const = 0;
+  virtual bool leaves_before(uint32_t a, uint32_t b, Ranking ranking) const = 0;
 };
 
 /// The least recently used leaves first.
 class LruPolicy final : public EvictionPolicy {
  public:
-  explicit LruPolicy(uint32_t slot_total) : last_use_(slot_total, 0) {}
+  explicit LruPolicy(uint32_t expert_total) : last_use_(expert_total, 0) {}
 
-  void on_use(SlotIndex slot) override { last_use_[slot] = ++clock_; }
-  bool leaves_before(SlotIndex a, SlotIndex b) const override {
-    return last_use_[a] < last_use_[b];
+  void on_tokens(uint32_t) override {}
+  void on_use(uint32_t expert, double) override { last_use_[expert] = ++clock_; }
+  bool leaves_before(uint32_t a, uint32_t b, Ranking) const override {
+    if (last_use_[a] != last_use_[b]) return last_use_[a] < last_use_[b];
+    return a < b;
   }
 
  private:
-  std::vector<uint64_t> last_use_;  ///< [slot], a fresh number at each use
+  std::vector<uint64_t> last_use_;  ///< [expert], a fresh number at each use
   uint64_t clock_ = 0;
+};
+
+/// Frequency with decay: an expert is worth its number of uses, each of which counts half as much
+/// after `half_life` tokens. The lowest leaves first, then the least recently used.
+///
+/// Halving all counts with time is the same as letting new uses count more and more: a use adds
+/// 2^(now / half_life), and nothing else needs to change. Before the numbers grow out of range all
+/// are scaled down.
+class DecayPolicy final : public EvictionPolicy {
+ public:
+  DecayPolicy(uint32_t expert_total, uint32_t half_life_tokens);
+
+  void on_tokens(uint32_t count) override;
+  void on_use(uint32_t expert, double weight) override;
+  bool leaves_before(uint32_t a, uint32_t b, Ranking ranking) const override;
+
+ private:
+  const double half_life_tokens_;
+  std::vector<double> worth_;  ///< [expert], in units that shrink with time
+  LruPolicy recency_;
+  double tokens_ = 0;    ///< passed since the last scaling
+  double use_worth_ = 1;  ///< what a use adds now
 };
 
 }  // namespace sluice

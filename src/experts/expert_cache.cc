@@ -1,61 +1,123 @@
 #include "experts/expert_cache.h"
 
+#include <algorithm>
+
 namespace sluice {
 
-ExpertCache::ExpertCache(SlotPool& pool, const std::vector<uint32_t>& expert_counts,
+ExpertCache::ExpertCache(SlotTable& table, const Options& options,
                          std::unique_ptr<EvictionPolicy> policy)
-    : pool_(pool), policy_(std::move(policy)), expert_of_(pool.slot_total(), kNoExpert) {
+    : table_(table),
+      used_count_(options.used_count),
+      policy_(std::move(policy)),
+      lists_(table.slot_total(),
+             static_cast<uint32_t>(table.layer_count() + 3 * table.plan().classes.size())),
+      own_quota_(table.plan().quotas),
+      quota_(own_quota_),
+      id_of_(table.slot_total()),
+      bound_(table.slot_total()),
+      unused_prefetch_(table.slot_total()) {
   uint32_t experts = 0;
-  for (const uint32_t count : expert_counts) {
+  for (const uint32_t count : options.expert_counts) {
     first_expert_.push_back(experts);
     experts += count;
   }
   slot_of_.assign(experts, kNoSlot);
   asked_at_.assign(experts, 0);
+  predicted_at_.assign(experts, 0);
+  for (uint32_t i = 0; i < table.plan().classes.size(); ++i)
+    for (SlotIndex slot = table.end_slot(i); slot-- > table.first_slot(i);)
+      lists_.insert(slot, empty_list(i));  // the lowest in front
 }
 
-SlotIndex ExpertCache::bind(ExpertId id) {
+void ExpertCache::begin_tokens(uint32_t count) {
+  ++turn_;
+  layer_ = 0;
+  policy_->on_tokens(count);
+}
+
+bool ExpertCache::use(SlotIndex slot, double weight) {
+  policy_->on_use(number_of(id_of_[slot]), weight);
+  const bool was_prefetched = unused_prefetch_[slot];
+  unused_prefetch_[slot] = false;
+  return was_prefetched;
+}
+
+SlotIndex ExpertCache::bind(ExpertId id, SlotUse use) {
   CHECK(find(id) == kNoSlot);
-  const SlotIndex slot = choose_slot(id.layer);
+  const SlotIndex slot = choose_slot(id.layer, use);
   if (slot == kNoSlot) return kNoSlot;
-  if (expert_of_[slot] != kNoExpert) {
-    unbind(slot);
-    ++eviction_count_;
-  }
-  const uint32_t expert = first_expert_[id.layer] + id.index;
-  slot_of_[expert] = slot;
-  expert_of_[slot] = expert;
-  policy_->on_use(slot);
+  if (bound_[slot]) evict(slot);
+  slot_of_[number_of(id)] = slot;
+  id_of_[slot] = id;
+  bound_[slot] = true;
+  unused_prefetch_[slot] = use == SlotUse::prefetch;
+  lists_.move(slot, home_list(id.layer));
   return slot;
 }
 
-/// A layer has some hundred slots at most and a miss costs a read: a scan is never noticed.
-SlotIndex ExpertCache::choose_slot(uint32_t layer) const {
-  SlotIndex best = kNoSlot;
-  const SlotIndex end = pool_.first_slot(layer) + pool_.slot_count(layer);
-  for (SlotIndex slot = pool_.first_slot(layer); slot < end; ++slot) {
-    if (expert_of_[slot] == kNoExpert) return slot;
-    const SlotState& state = pool_.state(slot);
-    if (state.phase() != SlotPhase::resident || state.lease_count() > 0) continue;
-    if (best == kNoSlot || policy_->leaves_before(slot, best)) best = slot;
+SlotIndex ExpertCache::choose_slot(uint32_t layer, SlotUse use) const {
+  const uint32_t slot_class = table_.class_of(layer);
+  const uint32_t home = home_list(layer);
+  const bool entitled = lists_.count(home) < quota_[layer];
+  if (entitled && lists_.count(empty_list(slot_class)) > 0)
+    return lists_.first(empty_list(slot_class));
+  if (use == SlotUse::idle_fill) return kNoSlot;
+  if (entitled && quota_[layer] != kNoQuota) {
+    const uint32_t giver = most_over_quota(slot_class);
+    if (giver != kNoSlotClass) return least_useful(giver, use);
   }
-  return best;
+  return least_useful(home, use);
 }
 
-void ExpertCache::clear() {
-  for (SlotIndex slot = 0; slot < expert_of_.size(); ++slot)
-    if (expert_of_[slot] != kNoExpert) unbind(slot);
+/// The list of the layer that holds most beyond its quota; kNoSlotClass when there is none.
+uint32_t ExpertCache::most_over_quota(uint32_t slot_class) const {
+  uint32_t giver = kNoSlotClass, most = 0;
+  for (uint32_t layer = 0; layer < quota_.size(); ++layer) {
+    if (table_.class_of(layer) != slot_class || slot_count(layer) <= quota_[layer]) continue;
+    if (slot_count(layer) - quota_[layer] <= most) continue;
+    most = slot_count(layer) - quota_[layer];
+    giver = home_list(layer);
+  }
+  return giver;
 }
 
-void ExpertCache::discard(SlotIndex slot) {
-  CHECK(pool_.state(slot).phase() == SlotPhase::failed);
+/// A layer has some hundred slots, the ring a few thousand, and a miss costs a read, which takes a
+/// hundred times as long as this scan.
+SlotIndex ExpertCache::least_useful(uint32_t list, SlotUse use) const {
+  SlotIndex best = kNoSlot, last_resort = kNoSlot;
+  for (SlotIndex slot = lists_.first(list); slot != kNoSlot; slot = lists_.next(slot)) {
+    if (!may_leave(slot)) continue;
+    SlotIndex& choice = is_predicted(slot) ? last_resort : best;
+    if (choice == kNoSlot || leaves_before(slot, choice)) choice = slot;
+  }
+  return best == kNoSlot && use == SlotUse::demand ? last_resort : best;
+}
+
+bool ExpertCache::leaves_before(SlotIndex a, SlotIndex b) const {
+  if (unused_prefetch_[a] != unused_prefetch_[b]) return unused_prefetch_[a];
+  return policy_->leaves_before(number_of(id_of_[a]), number_of(id_of_[b]), ranking_);
+}
+
+void ExpertCache::evict(SlotIndex slot) {
+  ++eviction_count_;
+  unused_eviction_count_ += unused_prefetch_[slot];
   unbind(slot);
 }
 
 void ExpertCache::unbind(SlotIndex slot) {
-  slot_of_[expert_of_[slot]] = kNoSlot;
-  expert_of_[slot] = kNoExpert;
-  pool_.state(slot).clear();
+  slot_of_[number_of(id_of_[slot])] = kNoSlot;
+  bound_[slot] = false;
+  unused_prefetch_[slot] = false;
+  lists_.move(slot, empty_list(table_.class_of_slot(slot)));
+  table_.state(slot).clear();
+}
+
+void ExpertCache::clear() {
+  for (SlotIndex slot = 0; slot < bound_.size(); ++slot) {
+    if (!bound_[slot]) continue;
+    unused_eviction_count_ += unused_prefetch_[slot];
+    unbind(slot);
+  }
 }
 
 }  // namespace sluice

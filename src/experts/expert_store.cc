@@ -3,10 +3,15 @@
 #include <algorithm>
 
 #include "io/window.h"
-#include "os/clock.h"
 
 namespace sluice {
 namespace {
+
+/// What preload keeps in the queue: enough for any drive, little to wait for when it is stopped.
+constexpr size_t kPreloadRequestsMax = 256;
+
+/// Guesses that wait; beyond, the least urgent are dropped.
+constexpr size_t kGuessesMax = 1024;
 
 std::vector<uint32_t> expert_counts(std::span<const ExpertLayout> layouts) {
   std::vector<uint32_t> counts;
@@ -19,20 +24,21 @@ constexpr uint64_t tag_of(SlotIndex slot, size_t part) {
   return uint64_t{slot} << 8 | part;
 }
 
-/// What preload keeps in the queue: enough for any drive, little to wait for when it is stopped.
-constexpr size_t kPreloadRequestsMax = 256;
-
 }  // namespace
 
 ExpertStore::ExpertStore(SlotPool& pool, std::span<const ExpertLayout> layouts,
-                         io::ReadQueue& queue, std::unique_ptr<EvictionPolicy> policy)
+                         io::ReadQueue& queue, uint32_t used_count,
+                         std::unique_ptr<EvictionPolicy> policy)
     : pool_(pool),
       layouts_(layouts),
       queue_(queue),
-      cache_(pool, expert_counts(layouts), std::move(policy)) {
-  for (uint32_t layer = 0; layer < pool.layer_count(); ++layer)
-    layer_of_.insert(layer_of_.end(), pool.slot_count(layer), layer);
-  failed_.reserve(pool.slot_total());
+      cache_(pool.table(), {.expert_counts = expert_counts(layouts), .used_count = used_count},
+             std::move(policy)),
+      guesses_(kGuessesMax),
+      reads_(pool.table().slot_total()),
+      is_chosen_(std::ranges::max(expert_counts(layouts))) {
+  guessed_slots_.reserve(pool.table().slot_total());
+  failed_.reserve(pool.table().slot_total());
 }
 
 ExpertStore::~ExpertStore() {
@@ -44,51 +50,125 @@ bool ExpertStore::is_resident(ExpertId id) const {
   return slot != kNoSlot && pool_.state(slot).phase() == SlotPhase::resident;
 }
 
-ExpertLease ExpertStore::acquire(ExpertId id) {
+void ExpertStore::begin_layer(uint32_t layer, std::span<const int32_t> chosen, Ranking ranking) {
+  cache_.begin_layer(layer, ranking);
+  if (guesses_.empty() && guessed_slots_.empty()) return;
+  guesses_.drop_layer(layer);
+  for (const int32_t expert : chosen) is_chosen_[static_cast<size_t>(expert)] = true;
+  for (size_t i = guessed_slots_.size(); i-- > 0;) {
+    const ExpertId id = cache_.id_of(guessed_slots_[i]);
+    if (id.layer == layer && !is_chosen_[id.index]) give_up_guess(guessed_slots_[i]);
+  }
+  for (const int32_t expert : chosen) is_chosen_[static_cast<size_t>(expert)] = false;
+}
+
+ExpertLease ExpertStore::acquire(ExpertId id, double weight) {
   if (error_) return {};
   SlotIndex slot = cache_.find(id);
-  if (slot != kNoSlot) {
-    cache_.touch(slot);
-    const bool resident = pool_.state(slot).phase() == SlotPhase::resident;
-    ++(resident ? stats_.hit_count : stats_.join_count);
-  } else {
-    if (!queue_.has_room(kExpertPartCountMax)) return {};
-    slot = cache_.bind(id);
-    if (slot == kNoSlot) return {};
+  if (slot == kNoSlot) {
+    if (!start_reads(id, Reason::demand)) return {};
+    slot = cache_.find(id);
     ++stats_.miss_count;
-    read_parts(id, slot, io::ReadClass::demand);
+  } else {
+    const SlotPhase phase = pool_.state(slot).phase();
+    if (phase == SlotPhase::failed) return {};  // given up, and its last reads are still landing
+    if (phase == SlotPhase::reading) join(slot);
+    ++(phase == SlotPhase::resident ? stats_.hit_count : stats_.join_count);
+  }
+  if (cache_.use(slot, weight)) {
+    ++stats_.prefetch_useful_count;
+    stats_.prefetch_useful_bytes += layouts_[id.layer].expert_bytes();
   }
   ++stats_.lookup_count;
   stats_.distinct_count += cache_.first_since_mark(id);
   return ExpertLease(pool_.state(slot), slot, id);
 }
 
-void ExpertStore::read_parts(ExpertId id, SlotIndex slot, io::ReadClass read_class) {
+/// What has not started of the expert's reads becomes demand.
+void ExpertStore::join(SlotIndex slot) {
+  SlotReads& reads = reads_[slot];
+  if (reads.reason == Reason::demand) return;
+  bool promoted = false;
+  for (const io::RequestHandle part : reads.parts) promoted |= queue_.promote(part);
+  if (reads.reason == Reason::guess) stats_.prefetch_promoted_count += promoted;
+  reads.reason = Reason::demand;
+  std::erase(guessed_slots_, slot);
+}
+
+io::ReadClass ExpertStore::read_class_of(Reason reason) {
+  switch (reason) {
+    case Reason::demand: return io::ReadClass::demand;
+    case Reason::load: return io::ReadClass::load;
+    case Reason::guess:
+    case Reason::idle_fill: break;
+  }
+  return io::ReadClass::prefetch;
+}
+
+/// Binds a slot and hands in the expert's reads; false when there is no room for either.
+bool ExpertStore::start_reads(ExpertId id, Reason reason) {
+  if (!queue_.has_room(kExpertPartCountMax)) return false;
+  const SlotUse use = reason == Reason::guess       ? SlotUse::prefetch
+                      : reason == Reason::idle_fill ? SlotUse::idle_fill
+                                                    : SlotUse::demand;
+  const SlotIndex slot = cache_.bind(id, use);
+  if (slot == kNoSlot) return false;
   const auto parts = layouts_[id.layer].parts();
   pool_.state(slot).begin_read();
-  for (size_t part = 0; part < parts.size(); ++part) {
-    queue_.push({.wanted = parts[part].extent(id.index),
-                 .buffer = pool_.part_window(id.layer, slot, part),
-                 .read_class = read_class,
-                 .tag = tag_of(slot, part),
-                 .sink = {on_part_read, this}});
-    if (read_class != io::ReadClass::demand) continue;
-    ++stats_.demand_read_count;
-    stats_.demand_bytes += parts[part].first_expert.bytes;
+  SlotReads& reads = reads_[slot];
+  reads = {.parts = {}, .left_count = static_cast<uint32_t>(parts.size()), .reason = reason};
+  for (size_t part = 0; part < parts.size(); ++part)
+    reads.parts[part] = queue_.push({.wanted = parts[part].extent(id.index),
+                                     .buffer = pool_.part_window(id.layer, slot, part),
+                                     .read_class = read_class_of(reason),
+                                     .tag = tag_of(slot, part),
+                                     .sink = {on_part_read, this}});
+  if (reason == Reason::demand) {
+    stats_.demand_read_count += parts.size();
+    stats_.demand_bytes += layouts_[id.layer].expert_bytes();
+  } else if (reason == Reason::guess) {
+    ++stats_.prefetch_count;
+    stats_.prefetch_read_count += parts.size();
+    stats_.prefetch_bytes += layouts_[id.layer].expert_bytes();
   }
+  if (reason == Reason::guess || reason == Reason::idle_fill) guessed_slots_.push_back(slot);
+  return true;
 }
 
 void ExpertStore::on_part_read(void* context, uint64_t tag, const Error* error) {
   auto& store = *static_cast<ExpertStore*>(context);
   const auto slot = static_cast<SlotIndex>(tag >> 8);
   SlotState& state = store.pool_.state(slot);
+  SlotReads& reads = store.reads_[slot];
   if (error == nullptr) {
-    const PartMask all = store.layouts_[store.layer_of_[slot]].all_parts();
-    return state.part_ready(PartMask{1} << (tag & 0xff), all);
+    const PartMask all = store.layouts_[store.cache_.id_of(slot).layer].all_parts();
+    state.part_ready(PartMask{1} << (tag & 0xff), all);
+  } else {
+    const bool wanted = reads.reason == Reason::demand || reads.reason == Reason::load;
+    if (wanted && !store.error_) store.error_ = *error;
+    state.fail();
   }
-  if (state.phase() != SlotPhase::failed) store.failed_.push_back(slot);
-  state.fail();
-  if (!store.error_) store.error_ = *error;
+  if (--reads.left_count == 0) store.end_reads(slot);
+}
+
+/// The last read of a slot has ended, well or not.
+void ExpertStore::end_reads(SlotIndex slot) {
+  const Reason reason = reads_[slot].reason;
+  const uint32_t layer = cache_.id_of(slot).layer;
+  if (reason == Reason::guess || reason == Reason::idle_fill) std::erase(guessed_slots_, slot);
+  const SlotState& state = pool_.state(slot);
+  if (state.phase() != SlotPhase::failed) {
+    stats_.idle_fill_count += reason == Reason::idle_fill;
+    return;
+  }
+  if (reason == Reason::guess) {
+    ++stats_.prefetch_cancelled_count;
+    stats_.prefetch_bytes -= layouts_[layer].expert_bytes();
+  }
+  if (state.lease_count() == 0)
+    cache_.unbind(slot);
+  else
+    failed_.push_back(slot);
 }
 
 ExpertView ExpertStore::view(const ExpertLease& lease) const {
@@ -103,22 +183,65 @@ ExpertView ExpertStore::view(const ExpertLease& lease) const {
   return layout.view(part_data);
 }
 
+void ExpertStore::guess(const Guess& guess) {
+  if (guess.distance != kNextToken) cache_.predict(guess.id);
+  if (cache_.find(guess.id) == kNoSlot) guesses_.add(guess);
+}
+
+/// Late binding: a guess takes a slot from a resident expert only when the drive is ready for it.
+void ExpertStore::bind_guesses() {
+  while (!guesses_.empty() && queue_.wants_prefetch()) {
+    const Guess guess = guesses_.pop();
+    if (cache_.find(guess.id) != kNoSlot) continue;
+    if (start_reads(guess.id, Reason::guess)) queue_.pump();
+  }
+}
+
+/// Nothing more of it is started; its slot is free when what is in flight has landed.
+void ExpertStore::give_up_guess(SlotIndex slot) {
+  const SlotReads reads = reads_[slot];  // cancelling the last part ends the slot's reads
+  for (const io::RequestHandle part : reads.parts) queue_.cancel(part);
+}
+
+void ExpertStore::drop_guesses() {
+  guesses_.clear();
+  for (size_t i = guessed_slots_.size(); i-- > 0;) give_up_guess(guessed_slots_[i]);
+}
+
+bool ExpertStore::fill(ExpertId id) {
+  return cache_.find(id) == kNoSlot && start_reads(id, Reason::idle_fill);
+}
+
+void ExpertStore::pump() {
+  queue_.pump();
+  if (!guesses_.empty()) bind_guesses();
+}
+
 void ExpertStore::wait() {
-  const uint64_t start = os::now_ns();
-  queue_.wait();
-  stats_.stall_ns += os::now_ns() - start;
+  CHECK(is_reading());
+  const uint64_t start = queue_.now_ns();
+  pump();
+  if (is_reading()) queue_.wait();
+  stats_.stall_ns += queue_.now_ns() - start;
 }
 
 void ExpertStore::give_up() {
+  drop_guesses();
   queue_.give_up_waiting();
   settle();
 }
 
 void ExpertStore::settle() {
   queue_.drain();
-  for (const SlotIndex slot : failed_) cache_.discard(slot);
+  for (const SlotIndex slot : failed_) cache_.unbind(slot);
   failed_.clear();
   error_.reset();
+}
+
+void ExpertStore::forget_all() {
+  drop_guesses();
+  settle();
+  cache_.clear();
 }
 
 Status ExpertStore::preload(const std::atomic<bool>* stop) {
@@ -135,9 +258,7 @@ Status ExpertStore::preload(const std::atomic<bool>* stop) {
         give_up();
         return error;
       }
-      const SlotIndex slot = cache_.bind({layer, index});
-      CHECK(slot != kNoSlot);
-      read_parts({layer, index}, slot, io::ReadClass::load);
+      CHECK(start_reads({layer, index}, Reason::load));
     }
   }
   queue_.drain();
@@ -146,9 +267,43 @@ Status ExpertStore::preload(const std::atomic<bool>* stop) {
   return error ? Status(*error) : Status();
 }
 
+uint64_t ExpertStore::give_back(uint64_t bytes) {
+  const SlotPlan& plan = pool_.table().plan();
+  const auto share_in_use = [&](uint32_t i) {
+    const double out = cache_.withdrawn_count(i);
+    return 1.0 - out / plan.classes[i].slot_count;
+  };
+  uint64_t given = 0;
+  while (given < bytes) {
+    uint32_t fullest = 0;
+    for (uint32_t i = 1; i < plan.classes.size(); ++i)
+      if (share_in_use(i) > share_in_use(fullest)) fullest = i;
+    const SlotIndex slot = cache_.withdraw(fullest);
+    if (slot == kNoSlot) break;
+    pool_.release(slot);
+    given += plan.classes[fullest].slot_bytes;
+  }
+  given_back_bytes_ += given;
+  return given;
+}
+
+uint64_t ExpertStore::take_back(uint64_t bytes) {
+  const SlotPlan& plan = pool_.table().plan();
+  uint64_t taken = 0;
+  for (uint32_t i = 0; i < plan.classes.size(); ++i) {
+    while (cache_.withdrawn_count(i) > 0 && taken + plan.classes[i].slot_bytes <= bytes) {
+      pool_.restore(cache_.restore(i));
+      taken += plan.classes[i].slot_bytes;
+    }
+  }
+  given_back_bytes_ -= taken;
+  return taken;
+}
+
 ExpertStats ExpertStore::stats() const {
   ExpertStats stats = stats_;
   stats.eviction_count = cache_.eviction_count();
+  stats.prefetch_wasted_count = cache_.unused_eviction_count();
   return stats;
 }
 

@@ -1,5 +1,7 @@
 #include "experts/slot_pool.h"
 
+#include <algorithm>
+
 #include "io/window.h"
 
 namespace sluice {
@@ -26,42 +28,62 @@ SlotLayout SlotLayout::of(const ExpertLayout& layer, uint64_t alignment) {
   return layout;
 }
 
-SlotPool::SlotPool(std::vector<Layer> layers, Ledger& ledger)
-    : layers_(std::move(layers)), ledger_(ledger) {
-  SlotIndex slots = 0;
+SlotPool::SlotPool(SlotPlan plan, std::vector<SlotLayout> layouts, Ledger& ledger)
+    : table_(std::move(plan)), layouts_(std::move(layouts)), ledger_(ledger) {
   uint64_t bytes = 0;
-  for (const Layer& layer : layers_) {
-    bytes = round_up(bytes, layer.layout.alignment);  // that of the layer before may be smaller
-    first_slot_.push_back(slots);
+  for (uint32_t i = 0; i < table_.plan().classes.size(); ++i) {
+    uint64_t alignment = 1;
+    for (size_t layer = 0; layer < layouts_.size(); ++layer) {
+      if (table_.class_of(static_cast<uint32_t>(layer)) != i) continue;
+      CHECK(layouts_[layer].slot_bytes <= table_.plan().classes[i].slot_bytes);
+      alignment = std::max(alignment, layouts_[layer].alignment);
+    }
+    bytes = round_up(bytes, alignment);  // that of the class before may be smaller
     first_byte_.push_back(bytes);
-    slots += layer.slot_count;
-    bytes += layer.slot_count * layer.layout.slot_bytes;
+    bytes += table_.plan().classes[i].slot_count * table_.plan().classes[i].slot_bytes;
+    CHECK(table_.plan().classes[i].slot_bytes % alignment == 0);
   }
-  first_slot_.push_back(slots);
   first_byte_.push_back(bytes);
-  states_ = std::make_unique<SlotState[]>(slots);
 }
 
-Result<std::unique_ptr<SlotPool>> SlotPool::allocate(std::vector<Layer> layers, Ledger& ledger) {
-  std::unique_ptr<SlotPool> pool(new SlotPool(std::move(layers), ledger));
+Result<std::unique_ptr<SlotPool>> SlotPool::allocate(SlotPlan plan, std::vector<SlotLayout> layouts,
+                                                     Ledger& ledger) {
+  std::unique_ptr<SlotPool> pool(new SlotPool(std::move(plan), std::move(layouts), ledger));
   auto arena = os::Arena::allocate(pool->first_byte_.back(), "the expert cache");
   if (!arena) return arena.error();
   pool->arena_ = std::move(*arena);
-  ledger.add(MemoryUse::cache, pool->arena_.bytes());
+  pool->ledger_bytes_ = pool->arena_.bytes();
+  ledger.add(MemoryUse::cache, pool->ledger_bytes_);
   return pool;
 }
 
 std::vector<std::span<const std::byte>> SlotPool::resident_pieces() const {
   std::vector<std::span<const std::byte>> pieces;
-  for (size_t layer = 0; layer < layer_count(); ++layer)
-    for (SlotIndex slot = first_slot(layer); slot < first_slot_[layer + 1]; ++slot)
-      if (state(slot).phase() == SlotPhase::resident)
-        pieces.emplace_back(part_window(layer, slot, 0), layers_[layer].layout.slot_bytes);
+  for (SlotIndex slot = 0; slot < table_.slot_total(); ++slot)
+    if (state(slot).phase() == SlotPhase::resident)
+      pieces.emplace_back(slot_begin(slot), slot_bytes(slot));
   return pieces;
 }
 
+void SlotPool::release(SlotIndex slot) {
+  CHECK(state(slot).phase() == SlotPhase::empty);
+  const uint64_t page = os::page_bytes();
+  const auto begin = static_cast<uint64_t>(slot_begin(slot) - arena_.begin());
+  // Pages that the slot shares with its neighbours stay.
+  const uint64_t first = round_up(begin, page);
+  const uint64_t end = round_down(begin + slot_bytes(slot), page);
+  if (first < end) arena_.release_pages(first, end - first);
+  ledger_.remove(MemoryUse::cache, slot_bytes(slot));
+  ledger_bytes_ -= slot_bytes(slot);
+}
+
+void SlotPool::restore(SlotIndex slot) {
+  ledger_.add(MemoryUse::cache, slot_bytes(slot));
+  ledger_bytes_ += slot_bytes(slot);
+}
+
 SlotPool::~SlotPool() {
-  if (arena_.bytes() > 0) ledger_.remove(MemoryUse::cache, arena_.bytes());
+  if (ledger_bytes_ > 0) ledger_.remove(MemoryUse::cache, ledger_bytes_);
 }
 
 }  // namespace sluice

@@ -1,12 +1,12 @@
-// The slots of the expert cache: for each streamed layer a row of equal buffers, each with room for
-// any expert of that layer and for the widening that direct reads need (io/window.h), so that a
+// The memory of the slots: equal buffers for each class of experts/slot_table, each with room for
+// any expert of its layers and for the widening that direct reads need (io/window.h), so that a
 // read goes from the drive into the place where computing will find it, without a copy.
 //
 //   slot   [ gate window | up window | down window ]      each window starts aligned
 //                 ▲ the wanted bytes begin `head` bytes in
 //
-// Owns the memory and the states; knows nothing of which expert is where (experts/expert_cache) and
-// reads nothing (experts/expert_store). Slots are numbered over all layers.
+// Owns the memory; knows nothing of which expert is where (experts/expert_cache) and reads nothing
+// (experts/expert_store). One thread at a time changes it; any may compute with what it holds.
 #pragma once
 
 #include <memory>
@@ -15,15 +15,12 @@
 
 #include "base/ledger.h"
 #include "base/result.h"
-#include "experts/slot_state.h"
+#include "experts/slot_table.h"
 #include "os/arena.h"
 
 namespace sluice {
 
-using SlotIndex = uint32_t;
-inline constexpr SlotIndex kNoSlot = ~SlotIndex{0};
-
-/// How a layer's slots are laid out.
+/// How an expert of a layer lies in a slot.
 struct SlotLayout {
   std::array<uint64_t, kExpertPartCountMax> part_offset{};  ///< of each part's window in the slot
   uint64_t slot_bytes = 0;                                  ///< a multiple of the alignment
@@ -35,45 +32,51 @@ struct SlotLayout {
 
 class SlotPool {
  public:
-  /// What a layer gets; slot_count 0 for layers without streamed experts.
-  struct Layer {
-    SlotLayout layout;
-    uint32_t slot_count = 0;
-  };
-
-  /// One allocation for all slots, entered in the ledger. A refusal is ErrorKind::memory.
-  static Result<std::unique_ptr<SlotPool>> allocate(std::vector<Layer> layers, Ledger& ledger);
+  /// One allocation for all slots, entered in the ledger. `layouts` has an entry per layer; a class
+  /// gives each of its layers enough room. A refusal is ErrorKind::memory.
+  static Result<std::unique_ptr<SlotPool>> allocate(SlotPlan plan, std::vector<SlotLayout> layouts,
+                                                    Ledger& ledger);
   ~SlotPool();
   SlotPool(const SlotPool&) = delete;
   SlotPool& operator=(const SlotPool&) = delete;
 
-  size_t layer_count() const { return layers_.size(); }
-  uint32_t slot_count(size_t layer) const { return layers_[layer].slot_count; }
-  uint32_t slot_total() const { return first_slot_.back(); }
-  SlotIndex first_slot(size_t layer) const { return first_slot_[layer]; }
+  SlotTable& table() { return table_; }
+  const SlotTable& table() const { return table_; }
+  SlotState& state(SlotIndex slot) { return table_.state(slot); }
+  const SlotState& state(SlotIndex slot) const { return table_.state(slot); }
   uint64_t bytes() const { return arena_.bytes(); }
 
   /// The memory of slots whose experts are complete, slot by slot.
   std::vector<std::span<const std::byte>> resident_pieces() const;
 
-  SlotState& state(SlotIndex slot) { return states_[slot]; }
-  const SlotState& state(SlotIndex slot) const { return states_[slot]; }
-
-  /// Where the window of a part begins. REQUIRES: slot belongs to the layer.
-  std::byte* part_window(size_t layer, SlotIndex slot, size_t part) const {
-    const Layer& row = layers_[layer];
-    return arena_.begin() + first_byte_[layer] +
-           (slot - first_slot_[layer]) * row.layout.slot_bytes + row.layout.part_offset[part];
+  /// Where the window of a part of an expert of `layer` begins.
+  std::byte* part_window(uint32_t layer, SlotIndex slot, size_t part) const {
+    return slot_begin(slot) + layouts_[layer].part_offset[part];
   }
 
- private:
-  SlotPool(std::vector<Layer> layers, Ledger& ledger);
+  /// Gives the memory of an empty slot back to the system and takes it off the ledger, until
+  /// restore(). REQUIRES: empty, not released.
+  void release(SlotIndex slot);
+  /// The slot may be used again. REQUIRES: released.
+  void restore(SlotIndex slot);
 
-  const std::vector<Layer> layers_;
+ private:
+  SlotPool(SlotPlan plan, std::vector<SlotLayout> layouts, Ledger& ledger);
+
+  uint64_t slot_bytes(SlotIndex slot) const {
+    return table_.plan().classes[table_.class_of_slot(slot)].slot_bytes;
+  }
+  std::byte* slot_begin(SlotIndex slot) const {
+    const uint32_t slot_class = table_.class_of_slot(slot);
+    return arena_.begin() + first_byte_[slot_class] +
+           (slot - table_.first_slot(slot_class)) * table_.plan().classes[slot_class].slot_bytes;
+  }
+
+  SlotTable table_;
+  const std::vector<SlotLayout> layouts_;  ///< [layer]
   Ledger& ledger_;
-  std::vector<SlotIndex> first_slot_;  ///< [layer], and the total at the end
-  std::vector<uint64_t> first_byte_;   ///< [layer], and the total at the end
-  std::unique_ptr<SlotState[]> states_;
+  std::vector<uint64_t> first_byte_;  ///< [class], and the total at the end
+  uint64_t ledger_bytes_ = 0;         ///< what the ledger has of us
   os::Arena arena_;
 };
 

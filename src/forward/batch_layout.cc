@@ -28,12 +28,20 @@ size_t logits_token_max(const ForwardLimits& limits) {
   return std::min({kLogitsTokens, limits.ubatch_token_max, limits.batch_token_max});
 }
 
+ForwardLimits limits_for(const ForwardLimits& limits, size_t token_count) {
+  ForwardLimits cut = limits;
+  cut.step_token_max = token_count;
+  cut.batch_token_max = std::min(limits.batch_token_max, token_count);
+  cut.ubatch_token_max = std::min(limits.ubatch_token_max, token_count);
+  return cut;
+}
+
 BatchLayout::BatchLayout(const ModelConfig& config, const WeightMap& map,
                          const ForwardLimits& limits)
     : used_count_(config.expert_used_count) {
   const uint64_t tokens = limits.batch_token_max;
   const uint64_t pairs = tokens * used_count_;
-  hidden_ = take(tokens, config.hidden_size * sizeof(float));
+  hidden_ = take(limits.step_token_max, config.hidden_size * sizeof(float));
   experts_ = take(tokens, used_count_ * sizeof(int32_t));
   weights_ = take(tokens, used_count_ * sizeof(float));
   const Formats input = formats_wanted(map, false);
@@ -63,7 +71,6 @@ BatchBuffers BatchLayout::place(std::byte* memory) const {
   const auto rows_at = [&](const Rows& rows) {
     return rows.stride == 0 ? ActivationRows{} : ActivationRows{memory + rows.offset, rows.stride};
   };
-  batch.hidden = floats(hidden_);
   batch.routing = {.experts = reinterpret_cast<int32_t*>(memory + experts_.offset),
                    .weights = floats(weights_),
                    .used_count = used_count_};
@@ -73,6 +80,10 @@ BatchBuffers BatchLayout::place(std::byte* memory) const {
   }
   batch.expert_output = floats(expert_output_);
   return batch;
+}
+
+float* BatchLayout::hidden(std::byte* memory) const {
+  return reinterpret_cast<float*>(memory + hidden_.offset);
 }
 
 float* BatchLayout::logits(std::byte* memory) const {

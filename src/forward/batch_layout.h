@@ -1,4 +1,6 @@
-// Where the arrays of a batch lie in one block of memory. Pure arithmetic; any thread.
+// Where the arrays of a step lie in one block of memory: packed for as many tokens as the step has,
+// so that a small step touches little of a block that could hold a large one. Pure arithmetic; any
+// thread.
 #pragma once
 
 #include <array>
@@ -14,12 +16,17 @@ struct ForwardLimits;
 /// Tokens whose logits are computed together: rows of a whole vocabulary are large.
 size_t logits_token_max(const ForwardLimits& limits);
 
+/// The limits cut down to what a step of so many tokens needs.
+ForwardLimits limits_for(const ForwardLimits& limits, size_t token_count);
+
 class BatchLayout {
  public:
   BatchLayout(const ModelConfig& config, const WeightMap& map, const ForwardLimits& limits);
 
   uint64_t bytes() const { return bytes_; }
-  /// All arrays but pair_of, which belongs to the grouping.
+  /// The residual stream of all tokens of the step.
+  float* hidden(std::byte* memory) const;
+  /// The arrays of one batch of it, but for `hidden` and pair_of, which belong to others.
   BatchBuffers place(std::byte* memory) const;
   float* logits(std::byte* memory) const;
 

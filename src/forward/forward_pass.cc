@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/units.h"
 #include "forward/batch_layout.h"
 
 namespace sluice {
@@ -9,85 +10,138 @@ namespace sluice {
 Status ForwardPass::step(std::span<const int32_t> tokens, size_t first_position, KvCache& cache,
                          LogitsWanted wanted, const LogitsSink& sink,
                          const std::atomic<bool>* stop) {
-  CHECK(!tokens.empty() && tokens.size() <= limits_.batch_token_max);
-  const size_t ubatch = limits_.ubatch_token_max;
-  const size_t used = config_.expert_used_count;
+  place_buffers(tokens.size());
+  backend_.embed(tokens, hidden_);
+  store_.begin_tokens(static_cast<uint32_t>(tokens.size()));
+  if (lookahead_ != nullptr) lookahead_->begin_step(tokens.size(), hidden_);
 
-  backend_.embed(tokens, batch_.hidden);
-
+  // All tokens pass a layer before any enters the next, so that its experts are read once.
+  const size_t batch_max = limits_.batch_token_max;
   for (uint32_t layer = 0; layer < config_.layer_count(); ++layer) {
-    // Every token looks back at the tokens before it, whose keys this loop has just stored. Most
-    // of a long prompt's time goes here, so this is also where Ctrl-C is heard.
-    for (size_t first = 0; first < tokens.size(); first += ubatch) {
-      if (stop != nullptr && *stop) return make_error(ErrorKind::interrupted, "interrupted");
-      backend_.attention_block(layer, first_position + first,
-                               std::min(ubatch, tokens.size() - first), cache,
-                               batch_.hidden + first * config_.hidden_size);
+    if (lookahead_ != nullptr) lookahead_->begin_layer(layer);
+    for (size_t first = 0; first < tokens.size(); first += batch_max) {
+      const size_t count = std::min(batch_max, tokens.size() - first);
+      const size_t behind = tokens.size() - first - count;
+      // What is needed after the prompt stays when its last batch is here; before, LRU.
+      const bool goes_on = behind > 0 || wanted == LogitsWanted::none;
+      const Batch part{.first = first,
+                       .token_count = count,
+                       .first_position = first_position + first,
+                       .tokens_behind = behind,
+                       .ranking = goes_on ? Ranking::recency : Ranking::worth};
+      if (Status done = run_layer(layer, part, cache, stop); !done) return done;
     }
-
-    // The router says which experts each token needs; only now is it known what to read.
-    for (size_t first = 0; first < tokens.size(); first += ubatch)
-      backend_.route(layer, first, std::min(ubatch, tokens.size() - first), batch_);
-
-    // Resident experts compute while the missing ones are on their way.
-    grouping_.group({batch_.routing.experts, tokens.size() * used},
-                    map_.experts[layer].expert_count());
-    if (Status done = moe_.run(layer, grouping_, batch_, stop); !done) return done;
-
-    // The sum is taken in routing order, never in the order of arrival.
-    backend_.combine(tokens.size(), batch_);
   }
 
+  if (lookahead_ != nullptr) lookahead_->end_step();
   give_logits(tokens.size(), wanted, sink);
+  return {};
+}
+
+Status ForwardPass::run_layer(uint32_t layer, const Batch& part, KvCache& cache,
+                              const std::atomic<bool>* stop) {
+  const size_t ubatch = limits_.ubatch_token_max;
+  batch_.hidden = hidden_ + part.first * config_.hidden_size;
+
+  // Every token looks back at the tokens before it, whose keys this loop has just stored. Most of a
+  // long prompt's time goes here, so this is also where Ctrl-C is heard.
+  for (size_t first = 0; first < part.token_count; first += ubatch) {
+    if (stop != nullptr && *stop) {
+      store_.give_up();
+      return make_error(ErrorKind::interrupted, "interrupted");
+    }
+    backend_.attention_block(layer, part.first_position + first,
+                             std::min(ubatch, part.token_count - first), cache,
+                             batch_.hidden + first * config_.hidden_size);
+  }
+
+  // The router says which experts each token needs; only now is it known what to read.
+  for (size_t first = 0; first < part.token_count; first += ubatch)
+    backend_.route(layer, first, std::min(ubatch, part.token_count - first), batch_);
+  const std::span<const int32_t> chosen(batch_.routing.experts,
+                                        part.token_count * config_.expert_used_count);
+  grouping_.group(chosen, map_.experts[layer].expert_count(), part.tokens_behind);
+  store_.begin_layer(layer, chosen, part.ranking);
+  moe_.start(layer, grouping_, part.ranking);
+
+  // While the drive has its orders, the next layers' experts are guessed.
+  if (lookahead_ != nullptr) lookahead_->on_routing(layer, part.token_count, batch_);
+
+  // Resident experts compute while the missing ones are on their way. The sum is taken in routing
+  // order, never in the order of arrival.
+  if (Status done = moe_.finish(grouping_, batch_, stop); !done) return done;
+  backend_.combine(part.token_count, batch_);
   return {};
 }
 
 void ForwardPass::give_logits(size_t token_count, LogitsWanted wanted, const LogitsSink& sink) {
   if (wanted == LogitsWanted::none) return;
   const size_t vocabulary = config_.vocabulary_size;
-  const size_t chunk = logits_token_max(limits_);
+  const size_t chunk = logits_token_max(limits_for(limits_, token_count));
   for (size_t first = wanted == LogitsWanted::last ? token_count - 1 : 0; first < token_count;
        first += chunk) {
     const size_t count = std::min(chunk, token_count - first);
-    backend_.output(count, batch_.hidden + first * config_.hidden_size, logits_);
+    backend_.output(count, hidden_ + first * config_.hidden_size, logits_);
     sink({logits_, count * vocabulary}, count);
   }
 }
 
 ForwardPass::ForwardPass(const ModelConfig& config, const WeightMap& map, Backend& backend,
-                         ExpertStore& store, const ForwardLimits& limits, Ledger& ledger)
+                         ExpertStore& store, Lookahead* lookahead, const ForwardLimits& limits,
+                         Ledger& ledger)
     : config_(config),
       map_(map),
       backend_(backend),
+      store_(store),
+      lookahead_(lookahead),
       limits_(limits),
       ledger_(ledger),
       grouping_(limits.batch_token_max, config.expert_used_count, config.expert_count),
       moe_(backend, store, config.expert_count, limits.pairs_per_step) {}
 
-uint64_t ForwardPass::batch_bytes(const ModelConfig& config, const WeightMap& map,
-                                  const ForwardLimits& limits) {
-  return BatchLayout(config, map, limits).bytes();
-}
-
 Result<std::unique_ptr<ForwardPass>> ForwardPass::make(const ModelConfig& config,
                                                        const WeightMap& map, Backend& backend,
-                                                       ExpertStore& store,
+                                                       ExpertStore& store, Lookahead* lookahead,
                                                        const ForwardLimits& limits,
                                                        Ledger& ledger) {
-  std::unique_ptr<ForwardPass> pass(new ForwardPass(config, map, backend, store, limits, ledger));
-  const BatchLayout layout(config, map, limits);
-  auto arena = os::Arena::allocate(layout.bytes(), "the working memory of a prompt");
+  CHECK(limits.step_token_max >= limits.batch_token_max);
+  std::unique_ptr<ForwardPass> pass(
+      new ForwardPass(config, map, backend, store, lookahead, limits, ledger));
+  auto arena = os::Arena::allocate(BatchLayout(config, map, limits).bytes(),
+                                   "the working memory of a prompt");
   if (!arena) return arena.error();
   pass->arena_ = std::move(*arena);
-  pass->batch_ = layout.place(pass->arena_.begin());
-  pass->batch_.pair_of = pass->grouping_.pair_of();
-  pass->logits_ = layout.logits(pass->arena_.begin());
-  ledger.add(MemoryUse::scratch, pass->arena_.bytes());
+  pass->reserve(1);
   return pass;
 }
 
 ForwardPass::~ForwardPass() {
-  if (arena_.bytes() > 0) ledger_.remove(MemoryUse::scratch, arena_.bytes());
+  ledger_.remove(MemoryUse::scratch, reserved_bytes_);
+}
+
+uint64_t ForwardPass::step_bytes(const ModelConfig& config, const WeightMap& map,
+                                 const ForwardLimits& limits, size_t token_count) {
+  return BatchLayout(config, map, limits_for(limits, token_count)).bytes();
+}
+
+void ForwardPass::reserve(size_t token_count) {
+  CHECK(token_count <= limits_.step_token_max);
+  const uint64_t bytes = round_up(step_bytes(token_count), os::page_bytes());
+  if (bytes < reserved_bytes_) arena_.release_pages(bytes, reserved_bytes_ - bytes);
+  ledger_.remove(MemoryUse::scratch, reserved_bytes_);
+  ledger_.add(MemoryUse::scratch, bytes);
+  reserved_bytes_ = bytes;
+  reserved_token_count_ = token_count;
+}
+
+/// Packs the buffers for a step of so many tokens.
+void ForwardPass::place_buffers(size_t token_count) {
+  const BatchLayout layout(config_, map_, limits_for(limits_, token_count));
+  CHECK(token_count > 0 && layout.bytes() <= reserved_bytes_);
+  batch_ = layout.place(arena_.begin());
+  batch_.pair_of = grouping_.pair_of();
+  hidden_ = layout.hidden(arena_.begin());
+  logits_ = layout.logits(arena_.begin());
 }
 
 }  // namespace sluice

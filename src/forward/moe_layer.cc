@@ -13,42 +13,56 @@ MoeLayer::MoeLayer(Backend& backend, ExpertStore& store, size_t group_count_max,
   chosen_.reserve(group_count_max);
 }
 
-Status MoeLayer::run(uint32_t layer, const Grouping& grouping, const BatchBuffers& batch,
-                     const std::atomic<bool>* stop) {
-  const ExpertLayout& layout = store_.layout(layer);
-  order_groups(layer, grouping);
+void MoeLayer::start(uint32_t layer, const Grouping& grouping, Ranking ranking) {
+  layer_ = layer;
+  order_groups(grouping, ranking);
+  acquire_more(grouping);
+  store_.pump();
+}
+
+Status MoeLayer::finish(const Grouping& grouping, const BatchBuffers& batch,
+                        const std::atomic<bool>* stop) {
+  const ExpertLayout& layout = store_.layout(layer_);
   while (next_ < order_.size() || !active_.empty()) {
-    acquire_more(layer, grouping);
-    store_.pump();
     if (store_.error()) return abandon(*store_.error());
     if (stop != nullptr && stop->load(std::memory_order_relaxed))
       return abandon(make_error(ErrorKind::interrupted, "interrupted"));
     // Finished experts free their slots, so down goes first.
-    if (compute_ready(Stage::down, layout.down_parts(), batch)) continue;
-    if (compute_ready(Stage::gate_up, layout.gate_up_parts(), batch)) continue;
-    store_.wait();
+    const bool computed = compute_ready(Stage::down, layout.down_parts(), batch) ||
+                          compute_ready(Stage::gate_up, layout.gate_up_parts(), batch);
+    acquire_more(grouping);
+    if (computed)
+      store_.pump();
+    else
+      store_.wait();
   }
   return {};
 }
 
-/// Resident experts first, so that they compute while the others are read; both in file order.
-void MoeLayer::order_groups(uint32_t layer, const Grouping& grouping) {
-  order_.assign(grouping.groups().begin(), grouping.groups().end());
+/// Resident experts first, so that they compute while the others are read. These come in file
+/// order, or those last that should stay longest.
+void MoeLayer::order_groups(const Grouping& grouping, Ranking ranking) {
+  const auto groups = grouping.groups();
   // By hand and in place: std::stable_partition may allocate.
+  order_.assign(groups.begin(), groups.end());
   size_t resident = 0;
-  for (const ExpertGroup& group : grouping.groups())
-    if (store_.is_resident({layer, group.expert})) order_[resident++] = group;
-  for (const ExpertGroup& group : grouping.groups())
-    if (resident < order_.size() && !store_.is_resident({layer, group.expert}))
-      order_[resident++] = group;
+  for (const ExpertGroup& group : groups)
+    if (store_.is_resident({layer_, group.expert})) order_[resident++] = group;
+  size_t next = resident;
+  for (const ExpertGroup& group : groups)
+    if (next < order_.size() && !store_.is_resident({layer_, group.expert})) order_[next++] = group;
+  if (ranking == Ranking::worth)
+    std::sort(order_.begin() + static_cast<std::ptrdiff_t>(resident), order_.end(),
+              [](const ExpertGroup& a, const ExpertGroup& b) {
+                return a.recency != b.recency ? a.recency < b.recency : a.expert < b.expert;
+              });
   next_ = 0;
 }
 
-void MoeLayer::acquire_more(uint32_t layer, const Grouping& grouping) {
+void MoeLayer::acquire_more(const Grouping& grouping) {
   while (next_ < order_.size()) {
     const ExpertGroup& group = order_[next_];
-    const ExpertId id{layer, group.expert};
-    ExpertLease lease = store_.acquire(id);
+    ExpertLease lease = store_.acquire({layer_, group.expert}, group.recency);
     if (!lease) return;
     const ExpertWork work{.view = store_.view(lease),
                           .tokens = grouping.token_of_pair() + group.first_pair,

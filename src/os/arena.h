@@ -12,6 +12,9 @@
 
 namespace sluice::os {
 
+/// The smallest piece of memory that the system gives and takes.
+uint64_t page_bytes();
+
 class Arena {
  public:
   Arena() = default;

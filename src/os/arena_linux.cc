@@ -14,10 +14,6 @@ namespace {
 
 constexpr uint64_t kHugePageBytes = 2 * kMiB;
 
-uint64_t page_bytes() {
-  return static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
 /// Fresh zeroed pages, or null with errno set.
 std::byte* map_pages(uint64_t bytes) {
   void* place = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -40,6 +36,10 @@ std::byte* map_huge_pages(uint64_t bytes) {
 }
 
 }  // namespace
+
+uint64_t page_bytes() {
+  return static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
 
 Result<Arena> Arena::allocate(uint64_t bytes, std::string_view what) {
   Arena arena;

@@ -49,13 +49,15 @@ struct ComputePool::Team {
   alignas(kLineBytes) int spin_pauses = 0;
   std::vector<std::thread> threads;
 
-  /// Returns once `value` is no longer `old`.
-  void wait_while(const std::atomic<uint32_t>& value, uint32_t old) const;
+  /// Returns once `value` is no longer `old`; until it sleeps it has time for the interlude.
+  void wait_while(const std::atomic<uint32_t>& value, uint32_t old,
+                  const std::function<void()>& interlude = {}) const;
   void work(size_t thread_index);
   void start(Erased call, const void* argument);
 };
 
-void ComputePool::Team::wait_while(const std::atomic<uint32_t>& value, uint32_t old) const {
+void ComputePool::Team::wait_while(const std::atomic<uint32_t>& value, uint32_t old,
+                                   const std::function<void()>& interlude) const {
   const auto changes_within = [&](int pauses) {
     for (int i = 0; i < pauses; ++i) {
       if (value.load(std::memory_order_acquire) != old) return true;
@@ -66,6 +68,7 @@ void ComputePool::Team::wait_while(const std::atomic<uint32_t>& value, uint32_t 
   if (changes_within(spin_pauses)) return;
   const uint64_t deadline_ns = os::now_ns() + kYieldNs;
   do {
+    if (interlude) interlude();
     std::this_thread::yield();
     if (changes_within(kPausesPerYield)) return;
   } while (os::now_ns() < deadline_ns);
@@ -111,8 +114,9 @@ ComputePool::~ComputePool() {
 void ComputePool::run_erased(Erased function, const void* context) {
   if (thread_count_ > 1) team_->start(function, context);
   function(context, 0);
+  if (interlude_) interlude_();
   for (uint32_t left; (left = team_->running.load(std::memory_order_acquire)) != 0;)
-    team_->wait_while(team_->running, left);
+    team_->wait_while(team_->running, left, interlude_);
 }
 
 }  // namespace sluice

@@ -6,11 +6,17 @@
 // Which thread computes what never changes a result: kernels give each output element one float
 // chain of its own, so work may be divided in any way.
 //
-// One thread at a time may call run(); the pool is not re-entrant.
+// The caller may have something to look after meanwhile: the interlude is called on its thread
+// between two tasks and while it waits for the others. That is how reads are submitted and
+// collected during long steps without a thread of their own, which would have to take a core from
+// a computing one to do so.
+//
+// One thread at a time may call run(); the pool is not re-entrant, nor is the interlude to call it.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <memory>
 
 namespace sluice {
@@ -25,6 +31,10 @@ class ComputePool {
   ComputePool& operator=(const ComputePool&) = delete;
 
   size_t thread_count() const { return thread_count_; }
+
+  /// What the caller's thread does between tasks; empty for nothing. It must be quick, since the
+  /// next task waits for it.
+  void set_interlude(std::function<void()> interlude) { interlude_ = std::move(interlude); }
 
   /// Calls f(thread_index) once on every thread and returns when all have returned; what they wrote
   /// is visible to the caller. f must not throw.
@@ -55,15 +65,17 @@ class ComputePool {
   /// counter, so that none idles while another has work left. For tasks of unequal size.
   template <typename F>
   void run_queue(size_t count, const F& f) {
-    if (count <= 1 || thread_count_ == 1) {
-      for (size_t i = 0; i < count; ++i) f(i, size_t{0});
-      return;
-    }
     std::atomic<size_t> next{0};
-    run([&](size_t thread_index) {
-      for (size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;)
+    const auto take_tasks = [&](size_t thread_index) {
+      for (size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) {
         f(i, thread_index);
-    });
+        if (thread_index == 0 && interlude_) interlude_();
+      }
+    };
+    if (count <= 1 || thread_count_ == 1)
+      take_tasks(0);
+    else
+      run(take_tasks);
   }
 
  private:
@@ -74,6 +86,7 @@ class ComputePool {
 
   size_t thread_count_;
   std::unique_ptr<Team> team_;
+  std::function<void()> interlude_;
 };
 
 }  // namespace sluice

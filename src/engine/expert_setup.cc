@@ -1,0 +1,86 @@
+// Setting up the expert cache: how many slots, for whom, ruled by which policy.
+#include <algorithm>
+
+#include "base/units.h"
+#include "engine/engine_impl.h"
+#include "experts/residency_plan.h"
+
+namespace sluice {
+
+std::vector<SlotLayout> lay_out_slots(const Engine::Impl& impl) {
+  std::vector<SlotLayout> layouts;
+  for (size_t layer = 0; layer < impl.model->config().layer_count(); ++layer)
+    layouts.push_back(
+        SlotLayout::of(impl.model->weights().experts[layer], impl.model->expert_alignment(layer)));
+  return layouts;
+}
+
+namespace {
+
+/// The slots asked for, by size or by number, as far as memory allows; off asks for all.
+ResidencyInput residency_input(const Engine::Impl& impl, uint64_t cache_bytes_max,
+                               const std::vector<SlotLayout>& layouts) {
+  const CacheSize& asked = impl.options.cache;
+  ResidencyInput input{.layers = {},
+                       .used_count = impl.model->config().expert_used_count,
+                       .cache_bytes_max = cache_bytes_max};
+  if (impl.options.stream != StreamMode::off) {
+    input.cache_bytes_max = std::min(asked.bytes.value_or(cache_bytes_max), cache_bytes_max);
+    input.slots_per_layer = asked.slots_per_layer;
+  }
+  for (size_t layer = 0; layer < layouts.size(); ++layer)
+    input.layers.push_back(
+        {impl.model->weights().experts[layer].expert_count(), layouts[layer].slot_bytes});
+  return input;
+}
+
+void log_residency(const Engine::Impl& impl, const MemoryPlan& memory, const ResidencyPlan& plan) {
+  for (const std::string& note : plan.notes) impl.log.info("{}", note);
+  if (plan.all_resident) return;
+  if (impl.options.stream == StreamMode::off)
+    impl.log.info(
+        "--moe-stream off needs memory for all experts ({}), but {} are to be had ({}); "
+        "streaming instead",
+        format_bytes(impl.facts.experts_bytes), format_bytes(memory.cache_bytes_max),
+        memory.budget_reason);
+  else if (impl.options.cache.bytes.value_or(0) > memory.cache_bytes_max)
+    impl.log.info("the expert cache gets {} instead of {}: that is what the budget leaves ({})",
+                  format_bytes(plan.cache_bytes), format_bytes(*impl.options.cache.bytes),
+                  memory.budget_reason);
+}
+
+/// The policy that --moe-stream-evict names.
+std::unique_ptr<EvictionPolicy> make_policy(Engine::Impl& impl) {
+  uint32_t experts = 0;
+  for (const ExpertLayout& layer : impl.model->weights().experts) experts += layer.expert_count();
+  if (impl.options.evict == EvictionKind::lru) {
+    impl.mode.evict = "lru";
+    return std::make_unique<LruPolicy>(experts);
+  }
+  impl.mode.evict = "decay";
+  return std::make_unique<DecayPolicy>(experts, impl.options.half_life_tokens);
+}
+
+}  // namespace
+
+Status make_expert_store(Engine::Impl& impl, const MemoryPlan& memory) {
+  std::vector<SlotLayout> layouts = lay_out_slots(impl);
+  const ResidencyPlan plan = plan_residency(residency_input(impl, memory.cache_bytes_max, layouts));
+  log_residency(impl, memory, plan);
+  std::vector<uint64_t> slot_bytes;
+  for (const SlotLayout& layout : layouts) slot_bytes.push_back(layout.slot_bytes);
+  auto slots = SlotPool::allocate(plan_layer_pool(slot_bytes, plan.slot_counts),
+                                  std::move(layouts), impl.ledger);
+  if (!slots) return slots.error();
+  impl.slots = std::move(*slots);
+  impl.store = std::make_unique<ExpertStore>(
+      *impl.slots, impl.model->weights().experts, impl.model->queue(),
+      impl.model->config().expert_used_count, make_policy(impl));
+  impl.mode.slots_per_layer = plan.slot_counts;
+  impl.mode.cache_bytes = plan.cache_bytes;
+  const bool resident = impl.options.stream == StreamMode::off && plan.all_resident;
+  impl.mode.mode = resident ? "resident" : impl.model->reads_direct() ? "streamed" : "buffered";
+  return resident ? impl.store->preload(impl.stop) : Status();
+}
+
+}  // namespace sluice

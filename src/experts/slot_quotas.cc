@@ -1,0 +1,81 @@
+// How the expert cache moves slots between layers and out of use.
+#include <algorithm>
+
+#include "experts/expert_cache.h"
+
+namespace sluice {
+
+SlotIndex ExpertCache::withdraw(uint32_t slot_class) {
+  // The layer that can best spare one; in the ring they have no quotas.
+  uint32_t layer = kNoSlotClass;
+  for (uint32_t i = 0; i < own_quota_.size(); ++i)
+    if (table_.class_of(i) == slot_class &&
+        (layer == kNoSlotClass || own_quota_[i] > own_quota_[layer]))
+      layer = i;
+  const bool ring = own_quota_[layer] == kNoQuota;
+  if (!ring && own_quota_[layer] <= used_count_) return kNoSlot;
+  SlotIndex slot = lists_.first(empty_list(slot_class));
+  const uint32_t left = lists_.count(home_list(layer));
+  if (slot == kNoSlot && left > used_count_) slot = least_useful(home_list(layer), SlotUse::demand);
+  if (slot == kNoSlot) return kNoSlot;
+  if (bound_[slot]) evict(slot);
+  lists_.move(slot, withdrawn_list(slot_class));
+  if (!ring) --own_quota_[layer];
+  quota_ = own_quota_;
+  return slot;
+}
+
+SlotIndex ExpertCache::restore(uint32_t slot_class) {
+  const SlotIndex slot = lists_.first(withdrawn_list(slot_class));
+  if (slot == kNoSlot) return kNoSlot;
+  lists_.move(slot, empty_list(slot_class));
+  // To the layer that is furthest below what it was planned to have.
+  const std::vector<uint32_t>& planned = table_.plan().quotas;
+  uint32_t layer = kNoSlotClass;
+  for (uint32_t i = 0; i < own_quota_.size(); ++i) {
+    if (table_.class_of(i) != slot_class || own_quota_[i] == kNoQuota) continue;
+    if (layer == kNoSlotClass || planned[i] - own_quota_[i] > planned[layer] - own_quota_[layer])
+      layer = i;
+  }
+  if (layer != kNoSlotClass) ++own_quota_[layer];
+  quota_ = own_quota_;
+  return slot;
+}
+
+void ExpertCache::lend(std::span<const Share> shares) {
+  quota_ = own_quota_;
+  for (uint32_t slot_class = 0; slot_class < table_.plan().classes.size(); ++slot_class) {
+    const auto borrows = [&](uint32_t layer) {
+      return std::ranges::find(shares, layer, &Share::layer) != shares.end();
+    };
+    uint64_t wanted = 0, lendable = 0;
+    for (const Share& share : shares) {
+      const uint32_t own = own_quota_[share.layer];
+      if (table_.class_of(share.layer) == slot_class && own != kNoQuota)
+        wanted += share.slot_count - std::min(share.slot_count, own);
+    }
+    for (uint32_t layer = 0; layer < quota_.size(); ++layer)
+      if (table_.class_of(layer) == slot_class && own_quota_[layer] != kNoQuota && !borrows(layer))
+        lendable += own_quota_[layer] - std::min(own_quota_[layer], used_count_);
+    if (wanted == 0 || lendable == 0) continue;
+    // Lenders give in proportion to what they can spare; borrowers are served in their order.
+    const uint64_t taken = std::min(wanted, lendable);
+    uint64_t got = 0;
+    for (uint32_t layer = 0; layer < quota_.size(); ++layer) {
+      if (table_.class_of(layer) != slot_class || borrows(layer)) continue;
+      const uint64_t spare = own_quota_[layer] - std::min(own_quota_[layer], used_count_);
+      const uint64_t given = spare * taken / lendable;
+      quota_[layer] -= static_cast<uint32_t>(given);
+      got += given;
+    }
+    for (const Share& share : shares) {
+      if (table_.class_of(share.layer) != slot_class || share.slot_count <= quota_[share.layer])
+        continue;
+      const uint64_t more = std::min<uint64_t>(share.slot_count - quota_[share.layer], got);
+      quota_[share.layer] += static_cast<uint32_t>(more);
+      got -= more;
+    }
+  }
+}
+
+}  // namespace sluice
