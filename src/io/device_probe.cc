@@ -43,6 +43,7 @@ class Probe {
     return done.tag;
   }
 
+  uint64_t now_ns() const { return reader_.now_ns(); }
   bool failed() const { return failed_; }
 
  private:
@@ -58,10 +59,10 @@ class Probe {
 double median_latency_us(Probe& probe) {
   std::array<double, kSingleReads> seconds{};
   for (double& value : seconds) {
-    const uint64_t start = os::now_ns();
+    const uint64_t start = probe.now_ns();
     probe.start(0);
     probe.finish_one();
-    value = os::seconds_between(start, os::now_ns());
+    value = os::seconds_between(start, probe.now_ns());
   }
   std::sort(seconds.begin(), seconds.end());
   return seconds[kSingleReads / 2] * 1e6;
@@ -69,19 +70,19 @@ double median_latency_us(Probe& probe) {
 
 double rate_at_depth(Probe& probe, uint64_t read_bytes, size_t depth, const ProbeOptions& options) {
   const uint64_t reads_max = std::max<uint64_t>(options.bytes_max / read_bytes, kReadsMin);
-  const uint64_t start = os::now_ns();
+  const uint64_t start = probe.now_ns();
   uint64_t started = 0, finished = 0;
   for (; started < std::min<uint64_t>(depth, reads_max); ++started) probe.start(started);
   while (finished < started) {
     const uint64_t buffer = probe.finish_one();
     ++finished;
-    const bool in_time = os::seconds_between(start, os::now_ns()) < options.seconds_max;
+    const bool in_time = os::seconds_between(start, probe.now_ns()) < options.seconds_max;
     if (started < reads_max && (in_time || started < kReadsMin)) {
       probe.start(buffer);
       ++started;
     }
   }
-  return static_cast<double>(finished * read_bytes) / os::seconds_between(start, os::now_ns());
+  return static_cast<double>(finished * read_bytes) / os::seconds_between(start, probe.now_ns());
 }
 
 }  // namespace

@@ -27,49 +27,102 @@ ReadQueue::ReadQueue(os::AsyncReader& reader, std::vector<FileFacts> files,
     : reader_(reader),
       files_(std::move(files)),
       options_(options),
+      cancelled_(make_error(ErrorKind::interrupted, "given up before it was read")),
       live_(options.request_count_max),
-      waiting_{FixedRing<uint32_t>(live_.size()), FixedRing<uint32_t>(live_.size()),
-               FixedRing<uint32_t>(live_.size())},
+      waiting_(live_.size()),
       pieces_(reader.depth_max()),
       done_(reader.depth_max()) {
+  CHECK(options_.prefetch_in_service_max >= 1);
+  for (const FileFacts& file : files_) {
+    CHECK(options_.prefetch_chunk_bytes % file.alignment == 0);
+    CHECK(options_.load_chunk_bytes % file.alignment == 0);
+    CHECK(options_.demand_read_bytes_max % file.alignment == 0);
+  }
   for (uint32_t i = 0; i < live_.size(); ++i) free_requests_.push_back(i);
   for (uint32_t i = 0; i < pieces_.size(); ++i) free_pieces_.push_back(i);
   ops_.reserve(pieces_.size());
 }
 
 ReadQueue::~ReadQueue() {
-  for (auto& queue : waiting_) queue.clear();
-  while (free_pieces_.size() < pieces_.size()) {
+  while (in_flight_count() > 0) {
     const size_t count = reader_.poll(done_, true);
     for (size_t i = 0; i < count; ++i) free_pieces_.push_back(static_cast<uint32_t>(done_[i].tag));
   }
 }
 
-void ReadQueue::push(const ReadRequest& request) {
+RequestHandle ReadQueue::push(const ReadRequest& request) {
   CHECK(has_room());
   CHECK(request.wanted.bytes > 0);
   const uint32_t index = free_requests_.back();
   free_requests_.pop_back();
   const auto window = window_of(request.wanted, alignment(request.wanted.file));
+  const uint32_t generation = live_[index].generation;
   live_[index] = {.request = request,
                   .window_offset = window.offset,
                   .window_bytes = window.bytes,
                   .needed_bytes = window.head + request.wanted.bytes,
+                  .generation = generation,
                   .error = std::nullopt};
-  waiting_[static_cast<size_t>(request.read_class)].push_back(index);
-  ++live_count_;
+  waiting_.push_back(request.read_class, index);
   ++stats_.of(request.read_class).started_count;
+  return {index, generation};
+}
+
+/// The request of this name, if it has not ended.
+ReadQueue::Live* ReadQueue::find(RequestHandle handle) {
+  if (handle.index >= live_.size()) return nullptr;
+  Live& live = live_[handle.index];
+  return live.generation == handle.generation ? &live : nullptr;
+}
+
+bool ReadQueue::promote(RequestHandle handle) {
+  Live* const live = find(handle);
+  if (live == nullptr || live->cancelled) return false;
+  const ReadClass guessed = live->request.read_class;
+  if (guessed == ReadClass::demand) return false;
+  live->request.read_class = ReadClass::demand;
+  in_service(guessed) -= live->piece_count;
+  in_service(ReadClass::demand) += live->piece_count;
+  ++stats_.of(guessed).promoted_count;
+  if (waiting_.waits(handle.index)) {
+    waiting_.remove(handle.index);
+    waiting_.push_back(ReadClass::demand, handle.index);
+  }
+  return true;
+}
+
+bool ReadQueue::cancel(RequestHandle handle) {
+  Live* const live = find(handle);
+  if (live == nullptr) return false;
+  live->cancelled = true;
+  waiting_.remove(handle.index);
+  if (live->piece_count == 0) end_request(handle.index);
+  return true;
+}
+
+void ReadQueue::give_up_waiting() {
+  for (const ReadClass read_class : kReadClasses) {
+    while (!waiting_.is_empty(read_class)) {
+      const uint32_t index = waiting_.front(read_class);
+      cancel({index, live_[index].generation});
+    }
+  }
+}
+
+bool ReadQueue::wants_prefetch() const {
+  return has_room() && waiting_.is_empty(ReadClass::demand) &&
+         waiting_.is_empty(ReadClass::prefetch) && may_start(ReadClass::prefetch);
 }
 
 void ReadQueue::pump() {
   start_reads();
-  if (free_pieces_.size() == pieces_.size()) return;
+  if (in_flight_count() == 0) return;
   // Whatever finished makes room for more, which is started before we go back to computing.
   while (deliver(false) > 0) start_reads();
 }
 
 void ReadQueue::wait() {
-  CHECK(live_count_ > 0);
+  CHECK(request_count() > 0);
   const size_t ended_before = ended_count_;
   start_reads();
   while (ended_count_ == ended_before) {
@@ -79,45 +132,67 @@ void ReadQueue::wait() {
 }
 
 void ReadQueue::drain() {
-  while (live_count_ > 0) wait();
-}
-
-void ReadQueue::give_up_waiting() {
-  for (const auto& queue : waiting_)
-    for (size_t i = 0; i < queue.size(); ++i)
-      fail(live_[queue[i]], make_error(ErrorKind::interrupted, "given up before it was read"));
-  // Whoever waits for a free piece stands in the queue; those with an error need none.
-  start_reads();
+  while (request_count() > 0) wait();
 }
 
 void ReadQueue::start_reads() {
-  for (auto& queue : waiting_) {
-    while (!queue.empty() && !free_pieces_.empty()) {
-      const uint32_t index = queue.front();
-      Live& live = live_[index];
-      if (!live.error) submit_next(live, index);
-      if (!live.error && live.next_bytes < live.window_bytes) continue;
-      queue.pop_front();
-      if (live.piece_count == 0) end_request(index);
-    }
-  }
-  if (ops_.empty()) return;
-  reader_.submit(ops_);
-  ops_.clear();
+  while (const std::optional<uint32_t> index = next_to_start()) start_piece(*index);
+  submit_ops();
 }
 
-void ReadQueue::submit_next(Live& live, uint32_t live_index) {
+/// Whose turn it is. Nobody overtakes a request of a more urgent class, even if that cannot start.
+std::optional<uint32_t> ReadQueue::next_to_start() const {
+  for (const ReadClass read_class : kReadClasses) {
+    if (waiting_.is_empty(read_class)) continue;
+    if (!may_start(read_class)) return std::nullopt;
+    return waiting_.front(read_class);
+  }
+  return std::nullopt;
+}
+
+bool ReadQueue::may_start(ReadClass read_class) const {
+  // Half of the places are for demand alone; of a single one that would be all.
+  const bool has_place = free_pieces_.size() > pieces_.size() / 2;
+  const bool beside_demand = in_service(ReadClass::demand) > 0;
+  switch (read_class) {
+    case ReadClass::demand:
+      return !free_pieces_.empty();
+    case ReadClass::prefetch:
+      return has_place && in_service(ReadClass::prefetch) <
+                              (beside_demand ? options_.prefetch_in_service_beside_demand_max
+                                             : options_.prefetch_in_service_max);
+    case ReadClass::load:
+      return has_place && !beside_demand;
+  }
+  return false;
+}
+
+uint32_t ReadQueue::piece_bytes_max(ReadClass read_class) const {
+  switch (read_class) {
+    case ReadClass::demand:
+      return options_.demand_read_bytes_max;
+    case ReadClass::prefetch:
+      return options_.prefetch_chunk_bytes;
+    case ReadClass::load:
+      return options_.load_chunk_bytes;
+  }
+  return 0;
+}
+
+void ReadQueue::start_piece(uint32_t live_index) {
+  Live& live = live_[live_index];
   const uint32_t piece_index = free_pieces_.back();
   free_pieces_.pop_back();
-  const bool whole = live.request.read_class == ReadClass::demand;
-  const uint64_t limit = whole ? options_.demand_read_bytes_max : options_.load_chunk_bytes;
+  const uint64_t end = live.next_bytes + piece_bytes_max(live.request.read_class);
   Piece& piece = pieces_[piece_index];
   piece = {.live = live_index,
            .stuck_count = 0,
            .begin = live.next_bytes,
-           .end = std::min(live.next_bytes + limit, live.window_bytes)};
+           .end = std::min(end, live.window_bytes)};
   live.next_bytes = piece.end;
   ++live.piece_count;
+  ++in_service(live.request.read_class);
+  if (live.next_bytes == live.window_bytes) waiting_.remove(live_index);
   ops_.push_back(make_op(live, piece, piece_index));
 }
 
@@ -129,31 +204,42 @@ os::ReadOp ReadQueue::make_op(const Live& live, const Piece& piece, uint32_t pie
           .tag = piece_index};
 }
 
+void ReadQueue::submit_ops() {
+  if (ops_.empty()) return;
+  if (ops_.size() == in_flight_count()) busy_since_ns_ = reader_.now_ns();  // after a pause
+  reader_.submit(ops_);
+  ops_.clear();
+}
+
 size_t ReadQueue::deliver(bool block) {
   const size_t count = reader_.poll(done_, block);
+  const uint64_t now_ns = reader_.now_ns();
+  stats_.busy_ns += now_ns - busy_since_ns_;
+  busy_since_ns_ = now_ns;
   for (size_t i = 0; i < count; ++i) on_piece(static_cast<uint32_t>(done_[i].tag), done_[i].result);
-  if (!ops_.empty()) {
-    reader_.submit(ops_);
-    ops_.clear();
-  }
+  submit_ops();
   return count;
 }
 
 void ReadQueue::on_piece(uint32_t piece_index, int64_t result) {
-  Piece& piece = pieces_[piece_index];
-  const uint32_t live_index = piece.live;
+  const uint32_t live_index = pieces_[piece_index].live;
   Live& live = live_[live_index];
-  if (continue_piece(live, piece, piece_index, result)) return;
+  const auto read_bytes = static_cast<uint64_t>(std::max<int64_t>(result, 0));
+  live.read_bytes += read_bytes;
+  stats_.read_bytes += read_bytes;
+  // Of a request that has failed or was cancelled nothing is wanted any more.
+  const bool is_wanted = !live.cancelled && !live.error;
+  if (is_wanted && continue_piece(piece_index, result)) return;
   free_pieces_.push_back(piece_index);
   --live.piece_count;
-  const bool all_started = live.next_bytes >= live.window_bytes || live.error;
-  // A failed request that still waits for its turn is ended by start_reads, which owns the queue.
-  const auto& queue = waiting_[static_cast<size_t>(live.request.read_class)];
-  const bool queued = !queue.empty() && queue.front() == live_index;
-  if (live.piece_count == 0 && all_started && !queued) end_request(live_index);
+  --in_service(live.request.read_class);
+  if (live.piece_count == 0 && !waiting_.waits(live_index)) end_request(live_index);
 }
 
-bool ReadQueue::continue_piece(Live& live, Piece& piece, uint32_t piece_index, int64_t result) {
+/// Goes on with a piece that is not complete. False when it is, or when its request has failed.
+bool ReadQueue::continue_piece(uint32_t piece_index, int64_t result) {
+  Piece& piece = pieces_[piece_index];
+  const Live& live = live_[piece.live];
   const std::string& path = files_[live.request.wanted.file].path;
   const uint64_t offset = live.window_offset + piece.begin;
   const uint64_t needed_end = std::min(piece.end, live.needed_bytes);
@@ -161,14 +247,14 @@ bool ReadQueue::continue_piece(Live& live, Piece& piece, uint32_t piece_index, i
   if (result == -EINTR || result == -EAGAIN) {
     ++stats_.retried_count;
   } else if (result < 0) {
-    fail(live, make_error(ErrorKind::io, "{}: reading {} bytes at {}: {}", path,
-                          piece.end - piece.begin, offset, errno_text(-result)));
+    fail(piece.live, make_error(ErrorKind::io, "{}: reading {} bytes at {}: {}", path,
+                                piece.end - piece.begin, offset, errno_text(-result)));
     return false;
   } else {
     const uint64_t end = piece.begin + static_cast<uint64_t>(result);
     if (end >= needed_end) return false;  // complete, whatever is missing behind
     if (result == 0) {
-      fail(live, cut_short(path, offset));
+      fail(piece.live, cut_short(path, offset));
       return false;
     }
     ++stats_.resumed_count;
@@ -177,9 +263,10 @@ bool ReadQueue::continue_piece(Live& live, Piece& piece, uint32_t piece_index, i
   piece.stuck_count = reached > piece.begin ? 0 : piece.stuck_count + 1;
   if (piece.stuck_count > options_.stuck_read_count_max) {
     // Bytes that end within a sector, again and again: so does the file.
-    fail(live, result > 0 ? cut_short(path, offset + static_cast<uint64_t>(result))
-                          : make_error(ErrorKind::io, "{}: reading at {} makes no progress: {}",
-                                       path, offset, errno_text(-result)));
+    fail(piece.live, result > 0
+                         ? cut_short(path, offset + static_cast<uint64_t>(result))
+                         : make_error(ErrorKind::io, "{}: reading at {} makes no progress: {}",
+                                      path, offset, errno_text(-result)));
     return false;
   }
   piece.begin = reached;
@@ -187,26 +274,38 @@ bool ReadQueue::continue_piece(Live& live, Piece& piece, uint32_t piece_index, i
   return true;
 }
 
-void ReadQueue::fail(Live& live, Error error) {
-  if (!live.error) live.error = std::move(error);
+/// Nothing more of the request is started; it ends when none of it is in flight.
+void ReadQueue::fail(uint32_t live_index, Error error) {
+  live_[live_index].error = std::move(error);
+  waiting_.remove(live_index);
 }
 
 void ReadQueue::end_request(uint32_t live_index) {
   Live& live = live_[live_index];
+  count_end(live);
   const ReadRequest request = live.request;
+  const bool cancelled = live.cancelled;
   const std::optional<Error> error = std::move(live.error);
-  ClassStats& stats = stats_.of(request.read_class);
-  if (error) {
+  if (++live.generation == 0) live.generation = 1;  // 0 is for names of nothing
+  free_requests_.push_back(live_index);
+  ++ended_count_;
+  // Last, since the sink may hand in a request that takes this one's place.
+  const Error* const reason = cancelled ? &cancelled_ : error ? &*error : nullptr;
+  request.sink.on_complete(request.sink.context, request.tag, reason);
+}
+
+void ReadQueue::count_end(const Live& live) {
+  ClassStats& stats = stats_.of(live.request.read_class);
+  if (live.cancelled) {
+    ++stats.cancelled_count;
+    stats_.cancelled_bytes += live.read_bytes;
+  } else if (live.error) {
     ++stats.failed_count;
   } else {
     ++stats.finished_count;
-    stats.wanted_bytes += request.wanted.bytes;
+    stats.wanted_bytes += live.request.wanted.bytes;
     stats.window_bytes += live.window_bytes;
   }
-  free_requests_.push_back(live_index);
-  --live_count_;
-  ++ended_count_;
-  request.sink.on_complete(request.sink.context, request.tag, error ? &*error : nullptr);
 }
 
 }  // namespace sluice::io

@@ -59,11 +59,11 @@ TEST_F(ReadQueueTest, DemandBeyondTheKernelsLimitIsCutToo) {
 }
 
 TEST_F(ReadQueueTest, DemandOvertakesPrefetchOvertakesLoad) {
-  FakeDrive drive({.depth_max = 2}, files_);
+  FakeDrive drive({.depth_max = 4}, files_);
   Reading reading(drive, files_, kSector, {.load_chunk_bytes = kSector});
   reading.push({0, 0, 5 * kSector}, ReadClass::load);
   reading.queue().pump();
-  ASSERT_EQ(drive.log().size(), 2u) << "two chunks fill the drive";
+  ASSERT_EQ(drive.log().size(), 2u) << "half of the places are for demand alone";
   reading.push({0, 40 * kSector, kSector}, ReadClass::prefetch);
   reading.push({0, 50 * kSector, kSector}, ReadClass::demand);
   reading.push({0, 51 * kSector, kSector}, ReadClass::demand);
@@ -160,7 +160,7 @@ TEST_F(ReadQueueTest, AChunkedRequestFailsOnceWhenNoneOfItsReadsIsLeft) {
 }
 
 TEST_F(ReadQueueTest, AFailedRequestStartsNoMoreReads) {
-  FakeDrive drive({.depth_max = 2, .planned = {{0, FakeFault::broken}}}, files_);
+  FakeDrive drive({.depth_max = 4, .planned = {{0, FakeFault::broken}}}, files_);
   Reading reading(drive, files_, kSector, {.load_chunk_bytes = kSector});
   reading.push({0, 0, 40 * kSector}, ReadClass::load);
   reading.push({0, 50 * kSector, kSector}, ReadClass::load);
@@ -231,12 +231,12 @@ TEST_F(ReadQueueDeathTest, OurOwnMistakesStopTheProcess) {
 }
 
 TEST_F(ReadQueueTest, WhatHasNotStartedMayBeGivenUp) {
-  FakeDrive drive({.depth_max = 2}, files_);
+  FakeDrive drive({.depth_max = 4}, files_);
   Reading reading(drive, files_, kSector, {.load_chunk_bytes = kSector});
   reading.push({0, 0, 8 * kSector}, ReadClass::load);  // two of its reads start
   for (uint64_t i = 1; i < 6; ++i) reading.push({0, i * kSector, kSector}, ReadClass::load);
   reading.queue().pump();
-  reading.queue().give_up_waiting();
+  reading.give_up_waiting();
   reading.queue().drain();
   EXPECT_EQ(reading.failed_count(), 6u);
   EXPECT_EQ(reading.wish(5).error->kind, ErrorKind::interrupted);
@@ -296,6 +296,7 @@ class CountingReader final : public os::AsyncReader {
     ++call_count;
     return reader_.poll(done, wait);
   }
+  uint64_t now_ns() const override { return reader_.now_ns(); }
 
   int call_count = 0;
 

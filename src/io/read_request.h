@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 
 #include "base/extent.h"
 #include "base/result.h"
@@ -15,7 +16,9 @@ enum class ReadClass : uint8_t {
   prefetch,  ///< a guess; never before a demand read
   load,      ///< dense weights and preloading, before any token
 };
-inline constexpr size_t kReadClassCount = 3;
+inline constexpr ReadClass kReadClasses[] = {ReadClass::demand, ReadClass::prefetch,
+                                             ReadClass::load};
+inline constexpr size_t kReadClassCount = std::size(kReadClasses);
 
 /// Who is told when a request has ended. `error` is null on success and lives only during the call.
 struct ReadSink {

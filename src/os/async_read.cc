@@ -1,8 +1,13 @@
 #include "os/async_read.h"
 
 #include "os/async_read_kinds.h"
+#include "os/clock.h"
 
 namespace sluice::os {
+
+uint64_t AsyncReader::now_ns() const {
+  return os::now_ns();
+}
 
 Result<std::unique_ptr<AsyncReader>> make_async_reader(std::span<const File* const> files,
                                                        const ReaderOptions& options,

@@ -46,6 +46,8 @@ class AsyncReader {
   /// Moves finished reads to `done` (at most its size) and returns how many. With wait = true it
   /// blocks until there is at least one. REQUIRES: for wait, a read is in flight.
   virtual size_t poll(std::span<ReadCompletion> done, bool wait) = 0;
+  /// The clock by which these reads take time: os::now_ns(), and a virtual one for a fake drive.
+  virtual uint64_t now_ns() const;
 };
 
 enum class ReaderKind { auto_select, uring, threads };

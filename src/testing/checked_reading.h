@@ -1,13 +1,26 @@
-// A read queue under test: every request gets a guarded buffer, and at the end each must have
-// completed once, with the file's bytes and nothing written outside of its window. For tests only;
-// one thread at a time.
+// A read queue under test. Every request gets a guarded buffer, and while the test does what it
+// likes, all that the queue promises is checked against a second bookkeeping:
+//
+//   the order of service   at each read that starts: nobody more urgent waits, the caps and the
+//                          places kept for demand are respected, the piece has the size of its
+//                          class and begins where the one before it ended (nothing is read twice)
+//   the end of a request   comes once, with nothing of it in flight; the bytes are the file's, or
+//                          the error is the one that fits; nothing lies outside of the window. Its
+//                          buffer is then wiped and used again, so that a late write is found out
+//   the sums               of io_stats.h, by check_sums(), at any time
+//
+// For tests only; one thread at a time.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +29,7 @@
 #include "io/read_queue.h"
 #include "io/window.h"
 #include "os/arena.h"
+#include "testing/watched_reader.h"
 
 namespace sluice::io {
 
@@ -27,65 +41,123 @@ using Files = std::vector<std::vector<std::byte>>;
 /// One request of a test and what became of it.
 struct Wish {
   FileExtent wanted;
-  ReadClass read_class;
-  std::byte* region;  ///< guard, window, guard
+  AlignedWindow window;
+  ReadClass read_class;  ///< demand after promotion
+  std::byte* region;     ///< guard, window, guard
   uint64_t region_bytes;
+  RequestHandle handle;
+  bool cancelled = false;
+  bool broken = false;         ///< a read of it failed
+  uint64_t started_bytes = 0;  ///< of the window
+  uint64_t read_bytes = 0;     ///< delivered for it
+  uint32_t in_flight_count = 0;
   int completed_count = 0;
   std::optional<Error> error;
+
+  bool waits() const {
+    return completed_count == 0 && !cancelled && !broken && started_bytes < window.bytes;
+  }
 };
 
-/// A queue over a reader, with a guarded buffer for each request.
-class Reading {
+class Reading final : private ReadObserver {
  public:
   Reading(os::AsyncReader& reader, const Files& files, uint32_t alignment,
           ReadQueueOptions options = {}, uint64_t memory_bytes = 4 << 20)
       : files_(files),
         alignment_(alignment),
+        options_(options),
         memory_(*os::Arena::allocate(memory_bytes, "a test")),
-        queue_(std::make_unique<ReadQueue>(reader, facts(files.size(), alignment), options)) {}
+        watched_(reader, *this),
+        last_ops_(reader.depth_max()),
+        queue_(std::make_unique<ReadQueue>(watched_, facts(files.size(), alignment), options)) {}
 
   ReadQueue& queue() { return *queue_; }
   void destroy_queue() { queue_.reset(); }
   const Wish& wish(size_t index) const { return wishes_[index]; }
   size_t wish_count() const { return wishes_.size(); }
+  /// Numbers of the wishes that have not ended.
+  std::vector<size_t> open_wishes() const {
+    std::vector<size_t> result;
+    for (const auto& [region, index] : open_) result.push_back(index);
+    return result;
+  }
+  /// Pieces in flight, by the class their request has now.
+  uint32_t in_service(ReadClass read_class) const { return in_service_[number(read_class)]; }
+  uint32_t waiting(ReadClass read_class) const { return waiting_[number(read_class)]; }
 
   size_t push(FileExtent wanted, ReadClass read_class = ReadClass::demand) {
-    const uint64_t room = window_of(wanted, alignment_).bytes + 2 * alignment_;
-    CHECK(used_ + room <= memory_.bytes());
-    wishes_.push_back({wanted, read_class, memory_.begin() + used_, room, 0, {}});
-    std::memset(wishes_.back().region, static_cast<int>(kGuard), room);
-    used_ += room;
-    queue_->push({.wanted = wanted,
-                  .buffer = wishes_.back().region + alignment_,
-                  .read_class = read_class,
-                  .tag = wishes_.size() - 1,
-                  .sink = {on_complete, this}});
-    return wishes_.size() - 1;
+    const AlignedWindow window = window_of(wanted, alignment_);
+    const uint64_t room = std::bit_ceil(window.bytes + 2 * alignment_);
+    const size_t index = wishes_.size();
+    wishes_.push_back({.wanted = wanted,
+                       .window = window,
+                       .read_class = read_class,
+                       .region = take_region(room),
+                       .region_bytes = room,
+                       .handle = {},
+                       .error = {}});
+    Wish& wish = wishes_.back();
+    open_.emplace(wish.region, index);
+    ++waiting_[number(read_class)];
+    ++model_.of(read_class).started_count;
+    wish.handle = queue_->push({.wanted = wanted,
+                                .buffer = wish.region + alignment_,
+                                .read_class = read_class,
+                                .tag = index,
+                                .sink = {on_complete, this}});
+    return index;
   }
 
-  /// Every request has ended once; the good ones hold the file's bytes; nothing lies outside of any
-  /// window; the sums of io_stats.h hold.
+  void promote(size_t index) {
+    Wish& wish = wishes_.at(index);
+    const ReadClass guessed = wish.read_class;
+    const bool may = wish.completed_count == 0 && !wish.cancelled && guessed != ReadClass::demand;
+    ASSERT_EQ(queue_->promote(wish.handle), may);
+    if (!may) return;
+    ++model_.of(guessed).promoted_count;
+    in_service_[number(guessed)] -= wish.in_flight_count;
+    in_service_[number(ReadClass::demand)] += wish.in_flight_count;
+    waiting_[number(guessed)] -= wish.waits();
+    waiting_[number(ReadClass::demand)] += wish.waits();
+    wish.read_class = ReadClass::demand;
+  }
+
+  void cancel(size_t index) {
+    Wish& wish = wishes_.at(index);
+    const bool open = wish.completed_count == 0;
+    if (open) note_cancelled(wish);
+    ASSERT_EQ(queue_->cancel(wish.handle), open);
+    if (open) {
+      ASSERT_EQ(wish.completed_count, wish.in_flight_count == 0 ? 1 : 0);
+    }
+  }
+
+  void give_up_waiting() {
+    for (const auto& [region, index] : open_)
+      if (wishes_[index].waits()) note_cancelled(wishes_[index]);
+    queue_->give_up_waiting();
+  }
+
+  /// The queue has counted what has happened, and its sums are as io_stats.h states them.
+  void check_sums() const {
+    const IoStats& stats = queue_->stats();
+    std::array<size_t, kReadClassCount> open{};
+    for (const auto& [region, index] : open_) ++open[number(wishes_[index].read_class)];
+    for (const ReadClass read_class : kReadClasses) {
+      ASSERT_EQ(stats.of(read_class), model_.of(read_class)) << "class " << number(read_class);
+      ASSERT_EQ(stats.not_ended_count(read_class), open[number(read_class)]);
+    }
+    ASSERT_EQ(stats.read_bytes, model_.read_bytes);
+    ASSERT_EQ(stats.cancelled_bytes, model_.cancelled_bytes);
+    ASSERT_EQ(queue_->request_count(), open_.size());
+  }
+
+  /// Ends a test: all has ended, once, and no buffer was written to after that.
   void check() const {
-    ClassStats sums[kReadClassCount] = {};
-    for (const Wish& wish : wishes_) {
-      ASSERT_EQ(wish.completed_count, 1);
-      check_bytes(wish);
-      const AlignedWindow window = window_of(wish.wanted, alignment_);
-      ClassStats& sum = sums[static_cast<size_t>(wish.read_class)];
-      ++sum.started_count;
-      ++(wish.error ? sum.failed_count : sum.finished_count);
-      sum.wanted_bytes += wish.error ? 0 : wish.wanted.bytes;
-      sum.window_bytes += wish.error ? 0 : window.bytes;
-    }
-    for (size_t i = 0; i < kReadClassCount; ++i) {
-      const ClassStats& stats = queue_->stats().by_class[i];
-      EXPECT_EQ(stats.started_count, sums[i].started_count);
-      EXPECT_EQ(stats.finished_count, sums[i].finished_count);
-      EXPECT_EQ(stats.failed_count, sums[i].failed_count);
-      EXPECT_EQ(stats.wanted_bytes, sums[i].wanted_bytes);
-      EXPECT_EQ(stats.window_bytes, sums[i].window_bytes);
-    }
-    EXPECT_EQ(queue_->request_count(), 0u);
+    check_sums();
+    for (const Wish& wish : wishes_) ASSERT_EQ(wish.completed_count, 1);
+    for (const auto& [room, regions] : free_regions_)
+      for (const std::byte* region : regions) ASSERT_TRUE(is_guard(region, region + room));
   }
 
   size_t failed_count() const {
@@ -94,6 +166,14 @@ class Reading {
   }
 
  private:
+  /// What was last submitted with a tag.
+  struct LastOp {
+    size_t wish = SIZE_MAX;
+    uint64_t end = 0;
+  };
+
+  static size_t number(ReadClass read_class) { return static_cast<size_t>(read_class); }
+
   static std::vector<FileFacts> facts(size_t count, uint32_t alignment) {
     std::vector<FileFacts> result;
     for (size_t i = 0; i < count; ++i)
@@ -101,10 +181,110 @@ class Reading {
     return result;
   }
 
+  /// A wiped region, used before if there is one.
+  std::byte* take_region(uint64_t room) {
+    auto& regions = free_regions_[room];
+    if (!regions.empty()) {
+      std::byte* const region = regions.back();
+      regions.pop_back();
+      EXPECT_TRUE(is_guard(region, region + room)) << "written to after its request had ended";
+      return region;
+    }
+    CHECK(used_ + room <= memory_.bytes());
+    std::byte* const region = memory_.begin() + used_;
+    used_ += room;
+    std::memset(region, static_cast<int>(kGuard), room);
+    return region;
+  }
+
+  void note_cancelled(Wish& wish) {
+    waiting_[number(wish.read_class)] -= wish.waits();
+    wish.cancelled = true;
+  }
+
+  void on_submit(const os::ReadOp& op) override {
+    const size_t index = std::prev(open_.upper_bound(op.buffer))->second;
+    Wish& wish = wishes_[index];
+    const auto begin = static_cast<uint64_t>(op.buffer - wish.region) - alignment_;
+    const uint64_t end = begin + op.bytes;
+    ASSERT_EQ(op.offset, wish.window.offset + begin);
+    ASSERT_FALSE(wish.cancelled) << "nobody wants it";
+    LastOp& last = last_ops_.at(op.tag);
+    const bool continued = last.wish == index && last.end == end;
+    if (!continued) check_turn(wish, begin, end);
+    last = {index, end};
+    ++wish.in_flight_count;
+    ++in_service_[number(wish.read_class)];
+    if (continued) return;
+    waiting_[number(wish.read_class)] -= end == wish.window.bytes;
+    wish.started_bytes = end;
+  }
+
+  /// It is this wish's turn, and this is the piece of it that comes next.
+  void check_turn(const Wish& wish, uint64_t begin, uint64_t end) const {
+    const uint32_t demand = in_service(ReadClass::demand);
+    const uint32_t prefetch = in_service(ReadClass::prefetch);
+    ASSERT_EQ(begin, wish.started_bytes);
+    ASSERT_FALSE(wish.broken) << "nobody wants more of it";
+    uint64_t bytes_max = options_.demand_read_bytes_max;
+    if (wish.read_class != ReadClass::demand) {
+      ASSERT_EQ(waiting(ReadClass::demand), 0u) << "demand is strictly first";
+      const size_t all = demand + prefetch + in_service(ReadClass::load);
+      ASSERT_LT(all, last_ops_.size() - last_ops_.size() / 2) << "a place kept for demand";
+    }
+    if (wish.read_class == ReadClass::prefetch) {
+      bytes_max = options_.prefetch_chunk_bytes;
+      ASSERT_LT(prefetch, demand > 0 ? options_.prefetch_in_service_beside_demand_max
+                                     : options_.prefetch_in_service_max);
+    }
+    if (wish.read_class == ReadClass::load) {
+      bytes_max = options_.load_chunk_bytes;
+      ASSERT_EQ(demand, 0u);
+      ASSERT_EQ(waiting(ReadClass::prefetch), 0u) << "load is last";
+    }
+    ASSERT_EQ(end, std::min(begin + bytes_max, wish.window.bytes));
+  }
+
+  void on_return(const os::ReadCompletion& done) override {
+    Wish& wish = wishes_[last_ops_.at(done.tag).wish];
+    --wish.in_flight_count;
+    --in_service_[number(wish.read_class)];
+    const auto bytes = static_cast<uint64_t>(std::max<int64_t>(done.result, 0));
+    wish.read_bytes += bytes;
+    model_.read_bytes += bytes;
+    if (done.result > 0 || done.result == -EINTR || done.result == -EAGAIN) return;
+    waiting_[number(wish.read_class)] -= wish.waits();
+    wish.broken = true;
+  }
+
   static void on_complete(void* context, uint64_t tag, const Error* error) {
-    Wish& wish = static_cast<Reading*>(context)->wishes_.at(tag);
-    ++wish.completed_count;
+    auto& reading = *static_cast<Reading*>(context);
+    Wish& wish = reading.wishes_.at(tag);
     if (error != nullptr) wish.error = *error;
+    reading.waiting_[number(wish.read_class)] -= wish.waits();
+    ++wish.completed_count;
+    reading.check_end(wish);
+    std::memset(wish.region, static_cast<int>(kGuard), wish.region_bytes);
+    reading.open_.erase(wish.region);
+    reading.free_regions_[wish.region_bytes].push_back(wish.region);
+  }
+
+  void check_end(const Wish& wish) {
+    ASSERT_EQ(wish.completed_count, 1);
+    ASSERT_EQ(wish.in_flight_count, 0u);
+    ASSERT_EQ(wish.cancelled, wish.error && wish.error->kind == ErrorKind::interrupted);
+    check_bytes(wish);
+    ClassStats& stats = model_.of(wish.read_class);
+    if (wish.cancelled) {
+      ++stats.cancelled_count;
+      model_.cancelled_bytes += wish.read_bytes;
+    } else if (wish.error) {
+      ++stats.failed_count;
+    } else {
+      ++stats.finished_count;
+      stats.wanted_bytes += wish.wanted.bytes;
+      stats.window_bytes += wish.window.bytes;
+    }
   }
 
   /// Whether nobody has written there: all bytes are as the first, and that is the guard.
@@ -114,23 +294,30 @@ class Reading {
   }
 
   void check_bytes(const Wish& wish) const {
-    const AlignedWindow window = window_of(wish.wanted, alignment_);
     const std::byte* const begin = wish.region + alignment_;
     if (!wish.error) {
-      const auto& file = files_[wish.wanted.file];
-      ASSERT_EQ(
-          std::memcmp(begin + window.head, file.data() + wish.wanted.offset, wish.wanted.bytes), 0)
+      const std::byte* const expected = files_[wish.wanted.file].data() + wish.wanted.offset;
+      ASSERT_EQ(std::memcmp(begin + wish.window.head, expected, wish.wanted.bytes), 0)
           << wish.wanted.bytes << " bytes at " << wish.wanted.offset;
     }
     ASSERT_TRUE(is_guard(wish.region, begin));
-    ASSERT_TRUE(is_guard(begin + window.bytes, wish.region + wish.region_bytes));
+    ASSERT_TRUE(is_guard(begin + wish.window.bytes, wish.region + wish.region_bytes));
   }
 
   const Files& files_;
   const uint64_t alignment_;
+  const ReadQueueOptions options_;
   os::Arena memory_;
   uint64_t used_ = 0;
+  std::map<uint64_t, std::vector<std::byte*>> free_regions_;  ///< by size
+
   std::deque<Wish> wishes_;
+  std::map<const std::byte*, size_t> open_;  ///< wishes that have not ended, by region
+  std::array<uint32_t, kReadClassCount> in_service_{};
+  std::array<uint32_t, kReadClassCount> waiting_{};  ///< wishes with pieces still to start
+  IoStats model_;
+  WatchedReader watched_;
+  std::vector<LastOp> last_ops_;  ///< by tag
   std::unique_ptr<ReadQueue> queue_;
 };
 

@@ -64,6 +64,8 @@ void FakeDrive::submit(std::span<const os::ReadOp> ops) {
       ++misaligned_count_;
     else
       fill_with_poison(op, number);
+    idle_ns_ = idle_ns();
+    busy_until_ns_ = std::max({busy_until_ns_, finished_ns, now_ns_});
     log_.push_back({op, fault, result, now_ns_, finished_ns});
     in_flight_.push_back(number);
   }
@@ -196,7 +198,8 @@ std::vector<uint64_t> FakeDrive::choose_finished(size_t count_max, bool wait) {
 
 /// Lets the data arrive.
 os::ReadCompletion FakeDrive::complete(uint64_t number) {
-  const FakeRead& read = log_[number];
+  FakeRead& read = log_[number];
+  read.returned_ns = now_ns_;
   if (read.result != -EINVAL && !holds_poison(read.op, number)) ++touched_count_;
   if (read.result > 0)
     std::memcpy(read.op.buffer, files_[read.op.file].data() + read.op.offset,

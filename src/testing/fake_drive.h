@@ -8,6 +8,11 @@
 // found, and then its bytes pass over one shared wire at `bytes_per_ns`, in order of submission:
 //     found = start + latency        finished = max(found, wire free) + bytes / rate
 // So one read at a time is bound by latency and many are bound by the wire, as on a real drive.
+// What has been submitted is never overtaken: a read submitted behind k others of W ns on the wire
+// each ends at most k · W later than alone if it finds a place at once (and that much later if they
+// were submitted just before), plus one latency for each round of places it has to wait for. The
+// log tells when each read ended, idle_ns() for how long the drive had nothing to do.
+// testing/fake_drive_kinds.h has drives to choose from.
 //
 // Buffers. From submit on a buffer is filled with poison (NaN to any float format) and the data
 // arrives only when poll returns the read. Whoever computes from a buffer too early gets nonsense;
@@ -18,6 +23,7 @@
 // One thread at a time may call it, the observers included.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -78,7 +84,8 @@ struct FakeRead {
   FakeFault fault;
   int64_t result;
   uint64_t submitted_ns;
-  uint64_t finished_ns;  ///< when the drive is done with it; poll may return it later
+  uint64_t finished_ns;      ///< when the drive is done with it
+  uint64_t returned_ns = 0;  ///< when poll returned it, at finished_ns or later; 0 before
 };
 
 class FakeDrive final : public os::AsyncReader {
@@ -91,7 +98,7 @@ class FakeDrive final : public os::AsyncReader {
   void submit(std::span<const os::ReadOp> ops) override;
   size_t poll(std::span<os::ReadCompletion> done, bool wait) override;
 
-  uint64_t virtual_now_ns() const { return now_ns_; }
+  uint64_t now_ns() const override { return now_ns_; }
   /// Lets time pass while the caller does something else.
   void advance(uint64_t ns) { now_ns_ += ns; }
 
@@ -100,6 +107,9 @@ class FakeDrive final : public os::AsyncReader {
   /// Reads submitted from now on that touch the range fail with −EIO, every time.
   void break_range(FileExtent range) { broken_ranges_.push_back(range); }
 
+  /// For how long, up to now, no read was in service.
+  uint64_t idle_ns() const { return idle_ns_ + (now_ns_ - std::min(now_ns_, busy_until_ns_)); }
+  /// Reads submitted and not returned by poll.
   size_t in_flight_count() const { return in_flight_.size(); }
   /// All reads, in order of submission.
   const std::vector<FakeRead>& log() const { return log_; }
@@ -123,6 +133,8 @@ class FakeDrive final : public os::AsyncReader {
 
   uint64_t now_ns_ = 0;
   uint64_t wire_free_ns_ = 0;
+  uint64_t busy_until_ns_ = 0;  ///< when all that was submitted is finished
+  uint64_t idle_ns_ = 0;        ///< before the read submitted last
   /// When each of the places in service becomes free; the soonest on top.
   std::priority_queue<uint64_t, std::vector<uint64_t>, std::greater<>> places_;
 

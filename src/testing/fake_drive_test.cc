@@ -83,7 +83,7 @@ TEST_F(FakeDriveTest, OneReadAtATimeIsBoundByLatency) {
   FakeDrive drive = make(kSimpleDrive);
   for (uint64_t i = 1; i <= 5; ++i) {
     run_one(drive, op(0, 0));
-    EXPECT_EQ(drive.virtual_now_ns(), i * (50'000 + kWireNs));
+    EXPECT_EQ(drive.now_ns(), i * (50'000 + kWireNs));
   }
 }
 
@@ -92,7 +92,7 @@ TEST_F(FakeDriveTest, ManyReadsAreBoundByTheWire) {
   std::vector<os::ReadOp> ops;
   for (size_t i = 0; i < 10; ++i) ops.push_back(op(0, i));
   run(drive, ops);
-  EXPECT_EQ(drive.virtual_now_ns(), 50'000 + 10 * kWireNs);
+  EXPECT_EQ(drive.now_ns(), 50'000 + 10 * kWireNs);
 }
 
 TEST_F(FakeDriveTest, ReadsBeyondTheServicePlacesWait) {
@@ -100,7 +100,7 @@ TEST_F(FakeDriveTest, ReadsBeyondTheServicePlacesWait) {
   options.service_max = 1;
   FakeDrive drive = make(options);
   run(drive, {op(0, 0), op(0, 1), op(0, 2)});
-  EXPECT_EQ(drive.virtual_now_ns(), 3 * (50'000 + kWireNs));
+  EXPECT_EQ(drive.now_ns(), 3 * (50'000 + kWireNs));
 }
 
 TEST_F(FakeDriveTest, TimePassesByAdvanceAndByLookingInVain) {
