@@ -2,9 +2,9 @@
 // asynchronously. Three things stand behind it: io_uring, a pool of threads that call pread, and
 // (in tests) a fake drive with virtual time and seeded faults.
 //
-// A reader only carries requests: it does not retry, split, order or prioritise; that is
-// io/read_queue. One thread at a time may call it. Buffers belong to the caller and must live until
-// their completion has been returned.
+// A reader only carries requests: it does not retry, split or hold back; that is io/read_queue. One
+// thread at a time may call it. Buffers belong to the caller and must live until their completion
+// has been returned.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,19 @@
 
 namespace sluice::os {
 
+/// What a reader with a queue of its own takes first. io_uring has none: it ignores this.
+enum class Urgency : uint8_t {
+  demand,      ///< somebody waits for it
+  background,  ///< started only while no demand waits to be started
+};
+
 struct ReadOp {
   uint32_t file;    ///< index into the files the reader was made with
   uint64_t offset;  ///< aligned to the file's alignment, as are `bytes` and `buffer`
   std::byte* buffer;
   uint32_t bytes;
   uint64_t tag;  ///< comes back with the completion
+  Urgency urgency = Urgency::demand;
 };
 
 struct ReadCompletion {
@@ -40,8 +47,8 @@ class AsyncReader {
   virtual std::string_view name() const = 0;
   /// The most reads that may be in flight.
   virtual size_t depth_max() const = 0;
-  /// Starts the reads, in this order. REQUIRES: in flight + ops.size() ≤ depth_max().
-  /// A read that cannot be started completes with −errno.
+  /// Starts the reads, in this order (a reader that queues them: demand first). REQUIRES: in flight
+  /// + ops.size() ≤ depth_max(). A read that cannot be started completes with −errno.
   virtual void submit(std::span<const ReadOp> ops) = 0;
   /// Moves finished reads to `done` (at most its size) and returns how many. With wait = true it
   /// blocks until there is at least one. REQUIRES: for wait, a read is in flight.

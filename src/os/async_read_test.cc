@@ -132,7 +132,8 @@ void AsyncReadTest::read_random_windows(int round_count, uint64_t seed) {
           .offset = random.below(block_count) * alignment,
           .buffer = buffer(free_buffers.back()),
           .bytes = static_cast<uint32_t>(alignment * (1 + random.below(kBufferBytes / alignment))),
-          .tag = ++tag};
+          .tag = ++tag,
+          .urgency = random.below(2) == 0 ? Urgency::demand : Urgency::background};
       free_buffers.pop_back();
       std::memset(op.buffer, 0xcc, op.bytes);
       ops.push_back(op);

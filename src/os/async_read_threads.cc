@@ -1,20 +1,38 @@
 // Reads by a pool of threads, each in one pread at a time: the way where io_uring cannot be had.
-// As many reads are in service as there are threads; the others wait in a queue.
+// As many reads are in service as there are threads; the others wait in two queues, and no worker
+// takes from the second while there is something in the first.
 //
-// One mutex guards the queue and the list of finished reads. That is cheap enough: a read of half a
-// megabyte takes a hundred times longer than passing it on. A look for finished reads that finds
-// none takes no lock.
+//   submit ──► demand ─────┐                       ┌──► poll
+//          └─► background ─┴─► worker: pread ──► finished
+//
+// No lock is taken. The three queues are lock-free (base/mpmc_queue.h), and who finds nothing in
+// them parks (base/event_count.h): workers at `work_`, the caller of poll(wait) at `ended_`. Both
+// do the same three steps: note the count, look, park unless the count has moved. So what arrives
+// between the look and the parking is never slept through.
+//
+// Each read that is submitted rouses one worker, since a worker that is in pread can start nothing:
+// N reads begin at once on N idle workers. All are queued before anybody is roused, so that of one
+// batch the demand reads begin first, wherever in it they stood. A worker just roused may find
+// that another has taken the read on its way; it parks again.
+//
+// The queues have room for all that may be in flight, and still a push may find its cell taken: a
+// thread put off its core just after it claimed a cell holds that one while the others carry on,
+// once around the ring. There is nothing for it but to let that thread run (`push`).
+//
+// 4 workers, direct reads of 512 KiB, depth 16, two cores of an EPYC 9004 in November 2026, against
+// the mutex and condition variables that stood here before: CPU time 15.4 µs a read (18.5), 1.5
+// changes of thread a read (3.1), the rate that of the drive both times.
 #include <fcntl.h>
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <vector>
 
-#include "base/fixed_ring.h"
+#include "base/event_count.h"
+#include "base/mpmc_queue.h"
 #include "os/async_read_kinds.h"
 #include "os/descriptor_linux.h"
 
@@ -31,13 +49,20 @@ Descriptor reopen(const File& file) {
   return Descriptor(open(name.c_str(), O_RDONLY | O_CLOEXEC | (file.is_direct() ? O_DIRECT : 0)));
 }
 
+/// Into a queue that has room for the item, maybe not this instant.
+template <typename T>
+void push(MpmcQueue<T>& queue, const T& item) {
+  while (!queue.try_push(item)) std::this_thread::yield();
+}
+
 class ThreadReader final : public AsyncReader {
  public:
   ThreadReader(std::span<const File* const> files, size_t depth_max)
       : depth_max_(depth_max),
         files_(files.begin(), files.end()),
-        queue_(depth_max),
-        done_(depth_max) {}
+        demand_(depth_max),
+        background_(depth_max),
+        finished_(depth_max) {}
   ~ThreadReader() override;
 
   /// False when the system allows not even one thread.
@@ -57,17 +82,19 @@ class ThreadReader final : public AsyncReader {
 
   Worker make_worker(bool with_own_descriptors) const;
   void work(const Worker& worker);
+  std::optional<ReadOp> next_op();
+  void serve(const Worker& worker, const ReadOp& op);
+  size_t take_finished(std::span<ReadCompletion> done);
 
   const size_t depth_max_;
   const std::vector<const File*> files_;
   size_t in_flight_ = 0;  ///< the caller's count; the threads do not touch it
 
-  std::mutex mutex_;  ///< guards all that follows, but for reading done_count_
-  std::condition_variable work_ready_, read_done_;
-  FixedRing<ReadOp> queue_;
-  FixedRing<ReadCompletion> done_;
-  std::atomic<size_t> done_count_{0};
-  bool stop_ = false;
+  MpmcQueue<ReadOp> demand_, background_;
+  EventCount work_;  ///< announces reads, and the end
+  MpmcQueue<ReadCompletion> finished_;
+  EventCount ended_;  ///< announces what is in finished_
+  std::atomic<bool> stop_{false};
 
   std::vector<std::thread> threads_;
 };
@@ -97,51 +124,62 @@ ThreadReader::Worker ThreadReader::make_worker(bool with_own_descriptors) const 
 /// Reads that have not begun are dropped: nobody will ask for them. Those in service are waited
 /// for, since they write into the caller's buffers.
 ThreadReader::~ThreadReader() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-    queue_.clear();
-  }
-  work_ready_.notify_all();
+  stop_.store(true, std::memory_order_relaxed);  // The announcement publishes it.
+  work_.wake_all();
   for (std::thread& thread : threads_) thread.join();
 }
 
 void ThreadReader::work(const Worker& worker) {
-  std::unique_lock lock(mutex_);
-  while (true) {
-    work_ready_.wait(lock, [this] { return stop_ || queue_.size() > 0; });
-    if (stop_) return;
-    const ReadOp op = queue_.pop_front();
-    lock.unlock();
-    int64_t result = refuse_op(op, worker.descriptors.size());
-    if (result == 0)
-      result = read_once(worker.descriptors[op.file], op.buffer, op.bytes, op.offset);
-    lock.lock();
-    done_.push_back({op.tag, result});
-    done_count_.store(done_.size(), std::memory_order_release);
-    read_done_.notify_one();
+  for (;;) {
+    const EventCount::Ticket ticket = work_.current();
+    if (stop_.load(std::memory_order_relaxed)) return;
+    if (const std::optional<ReadOp> op = next_op())
+      serve(worker, *op);
+    else
+      work_.park(ticket);
   }
+}
+
+std::optional<ReadOp> ThreadReader::next_op() {
+  const std::optional<ReadOp> op = demand_.try_pop();
+  return op ? op : background_.try_pop();
+}
+
+void ThreadReader::serve(const Worker& worker, const ReadOp& op) {
+  int64_t result = refuse_op(op, worker.descriptors.size());
+  if (result == 0) result = read_once(worker.descriptors[op.file], op.buffer, op.bytes, op.offset);
+  push(finished_, ReadCompletion{op.tag, result});
+  ended_.wake(1);
 }
 
 void ThreadReader::submit(std::span<const ReadOp> ops) {
   CHECK(ops.size() <= depth_max_ - in_flight_);
+  if (ops.empty()) return;
   in_flight_ += ops.size();
-  {
-    const std::lock_guard lock(mutex_);
-    for (const ReadOp& op : ops) queue_.push_back(op);
-  }
-  const size_t wake_count = std::min(ops.size(), threads_.size());
-  for (size_t i = 0; i < wake_count; ++i) work_ready_.notify_one();
+  for (const ReadOp& op : ops) push(op.urgency == Urgency::demand ? demand_ : background_, op);
+  if (ops.size() < threads_.size())
+    work_.wake(ops.size());
+  else
+    work_.wake_all();  // One system call instead of many.
 }
 
 size_t ThreadReader::poll(std::span<ReadCompletion> done, bool wait) {
   CHECK(!wait || (in_flight_ > 0 && !done.empty()));
-  if (!wait && done_count_.load(std::memory_order_acquire) == 0) return 0;
-  std::unique_lock lock(mutex_);
-  if (wait) read_done_.wait(lock, [this] { return done_.size() > 0; });
-  const size_t count = std::min(done.size(), done_.size());
-  for (size_t i = 0; i < count; ++i) done[i] = done_.pop_front();
-  done_count_.store(done_.size(), std::memory_order_release);
+  for (;;) {
+    const EventCount::Ticket ticket = ended_.current();
+    const size_t count = take_finished(done);
+    if (count > 0 || !wait) return count;
+    ended_.park(ticket);
+  }
+}
+
+size_t ThreadReader::take_finished(std::span<ReadCompletion> done) {
+  size_t count = 0;
+  while (count < done.size()) {
+    const std::optional<ReadCompletion> one = finished_.try_pop();
+    if (!one) break;
+    done[count++] = *one;
+  }
   in_flight_ -= count;
   return count;
 }
