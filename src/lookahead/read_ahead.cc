@@ -1,0 +1,39 @@
+#include "lookahead/read_ahead.h"
+
+#include <algorithm>
+
+namespace sluice {
+
+ReadAhead::ReadAhead(ExpertStore& store, const Census* census, Options options)
+    : store_(store), census_(census), options_(std::move(options)) {
+  shares_.reserve(options_.layers + 1);
+}
+
+void ReadAhead::begin_step(size_t token_count) {
+  token_count_ = token_count;
+}
+
+void ReadAhead::begin_layer(uint32_t layer) {
+  const auto layer_count = static_cast<uint32_t>(options_.expert_counts.size());
+  const bool several_batches = token_count_ > options_.batch_token_max;
+  const uint32_t ahead = token_count_ >= kTokensMin ? options_.layers : 0;
+  if (!several_batches && ahead == 0) return;
+  shares_.clear();
+  for (uint32_t i = layer; i < std::min(layer + 1 + ahead, layer_count); ++i)
+    if (options_.expert_counts[i] > 0) shares_.push_back({i, options_.expert_counts[i]});
+  store_.lend(shares_);
+  for (const ExpertCache::Share& share : shares_) {
+    if (share.layer == layer) continue;
+    const uint32_t count = std::min(store_.cache().quota(share.layer), share.slot_count);
+    for (uint32_t rank = 0; rank < count; ++rank) {
+      const uint32_t expert = census_ == nullptr ? rank : census_->most_used(share.layer)[rank];
+      store_.guess({.id = {share.layer, expert}, .distance = share.layer - layer, .rank = rank});
+    }
+  }
+}
+
+void ReadAhead::end_step() {
+  if (token_count_ > 1) store_.end_lending();
+}
+
+}  // namespace sluice
