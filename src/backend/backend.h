@@ -45,6 +45,9 @@ struct BatchBuffers {
   float* expert_output = nullptr;  ///< [pair][hidden_size]
 };
 
+/// Routers that one call of predict() may ask.
+inline constexpr size_t kPredictLayersMax = 4;
+
 /// One expert and the tokens that chose it; its pairs are first_pair … first_pair + token_count.
 struct ExpertWork {
   ExpertView view;
@@ -67,6 +70,13 @@ class Backend {
 
   /// For tokens [first, first + count): normalises the FFN input, chooses experts.
   virtual void route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) = 0;
+
+  /// logits[i] = router of layers[i] · norm_of_that_layer(hidden): what route() would see before
+  /// its softmax if `hidden`, one token's state, reached that layer as it is. A guess about later
+  /// layers; it leaves all that belongs to the other stages untouched, so it may run between any
+  /// two of them. All routers share one parallel step, and each gives the bits that it gives alone.
+  /// REQUIRES: at most kPredictLayersMax layers. `logits` is [layer of the call][expert_count].
+  virtual void predict(std::span<const uint32_t> layers, const float* hidden, float* logits) = 0;
 
   /// activated = silu(gate · input) · (up · input) for every pair of the works.
   virtual void expert_gate_up(std::span<const ExpertWork> works, const BatchBuffers& batch) = 0;

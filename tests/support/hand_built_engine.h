@@ -35,6 +35,9 @@ class RoutingRecorder final : public Backend {
     backend_.attention_block(layer, first_position, token_count, cache, hidden);
   }
   void route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override;
+  void predict(std::span<const uint32_t> layers, const float* hidden, float* logits) override {
+    backend_.predict(layers, hidden, logits);
+  }
   void expert_gate_up(std::span<const ExpertWork> works, const BatchBuffers& batch) override {
     backend_.expert_gate_up(works, batch);
   }

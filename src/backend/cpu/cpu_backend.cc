@@ -58,6 +58,7 @@ CpuBackend::CpuBackend(const ModelConfig& config, const WeightMap& map,
     scratch_.input.want(format_of(layer.value));
     scratch_.input.want(format_of(layer.router));
     scratch_.attended_input.want(format_of(layer.attention_output));
+    scratch_.predict_input.want(format_of(layer.router));
   }
   scratch_.input.want(format_of(map.output_is_embedding ? map.dense.embedding : map.dense.output));
 }
@@ -81,6 +82,9 @@ uint64_t CpuBackend::lay_out(std::byte* memory) {
   scratch_.input.place(carve.take(input_bytes), tokens, config_.hidden_size);
   const size_t attended_bytes = scratch_.attended_input.bytes(tokens, heads_size);
   scratch_.attended_input.place(carve.take(attended_bytes), tokens, heads_size);
+  scratch_.predict_norm = carve.floats(config_.hidden_size);
+  const size_t predict_bytes = scratch_.predict_input.bytes(kPredictLayersMax, config_.hidden_size);
+  scratch_.predict_input.place(carve.take(predict_bytes), kPredictLayersMax, config_.hidden_size);
   return carve.used();
 }
 

@@ -36,6 +36,7 @@ class CpuBackend final : public Backend {
   void attention_block(size_t layer, size_t first_position, size_t token_count, KvCache& cache,
                        float* hidden) override;
   void route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override;
+  void predict(std::span<const uint32_t> layers, const float* hidden, float* logits) override;
   void expert_gate_up(std::span<const ExpertWork> works, const BatchBuffers& batch) override;
   void expert_down(std::span<const ExpertWork> works, const BatchBuffers& batch) override;
   void combine(size_t token_count, const BatchBuffers& batch) override;
@@ -55,6 +56,8 @@ class CpuBackend final : public Backend {
     float* per_thread;             ///< [thread][thread_floats_]
     ActivationSet input;           ///< [U][hidden_size], for the projections and the head
     ActivationSet attended_input;  ///< [U][heads · head_dim], for the output projection
+    float* predict_norm;           ///< [hidden_size], for one router of predict() after another
+    ActivationSet predict_input;   ///< [kPredictLayersMax][hidden_size], for its routers
   };
 
   CpuBackend(const ModelConfig& config, const WeightMap& map, const kernels::KernelTable& kernels,

@@ -1,0 +1,110 @@
+#include "lookahead/predictor.h"
+
+#include <algorithm>
+
+namespace sluice {
+namespace {
+
+/// The first layer with experts is predicted from this far at most: what dense layers further away
+/// say of it is hardly better than chance.
+constexpr uint32_t kFirstDistanceMax = 2;
+
+/// All targets of a question and the asking layer's own router.
+static_assert(kDistanceMax + 1 <= kPredictLayersMax);
+
+std::vector<uint8_t> layers_with_experts(const WeightMap& map) {
+  std::vector<uint8_t> has_experts;
+  for (const ExpertLayout& layout : map.experts) has_experts.push_back(layout.expert_count() > 0);
+  return has_experts;
+}
+
+}  // namespace
+
+void rank_experts(std::span<const float> scores, std::span<uint32_t> experts) {
+  size_t count = 0;
+  for (uint32_t id = 0; id < scores.size(); ++id) {
+    size_t rank = count;
+    while (rank > 0 && scores[id] > scores[experts[rank - 1]]) --rank;
+    if (rank == experts.size()) continue;
+    count = std::min(count + 1, experts.size());
+    std::copy_backward(experts.begin() + rank, experts.begin() + count - 1,
+                       experts.begin() + count);
+    experts[rank] = id;
+  }
+}
+
+Predictor::Predictor(Backend& backend, const ModelConfig& config, const WeightMap& map,
+                     const Limits& limits, const Correction* correction)
+    : backend_(backend),
+      limits_{std::min(limits.width_max, config.expert_count), limits.first},
+      expert_count_(config.expert_count),
+      used_count_(config.expert_used_count),
+      correction_(correction),
+      has_experts_(layers_with_experts(map)),
+      first_layer_(
+          static_cast<uint32_t>(std::ranges::find(has_experts_, 1) - has_experts_.begin())),
+      logits_(kPredictLayersMax * config.expert_count),
+      corrected_(config.expert_count),
+      experts_(kDistanceMax * limits_.width_max) {}
+
+std::span<const Prediction> Predictor::predict(uint32_t layer, const TokenState& state,
+                                               const Reach& reach) {
+  uint32_t distance = std::min(reach.distance, kDistanceMax);
+  if (layer < first_layer_)
+    distance = limits_.first == FirstLayer::by_demand ? 0 : std::min(distance, kFirstDistanceMax);
+  const size_t end = std::min<size_t>(has_experts_.size(), layer + 1 + distance);
+  target_count_ = 0;
+  bool wants_own = false;
+  for (uint32_t target = layer + 1; target < end; ++target) {
+    if (!has_experts_[target]) continue;
+    targets_[target_count_++] = target;
+    wants_own |= correction_ != nullptr && correction_->wants_own(target, target - layer);
+  }
+  own_ = wants_own && has_experts_[layer] ? target_count_ : kNotAsked;
+  if (own_ != kNotAsked) targets_[own_] = layer;
+  return ask(layer + 1, state, reach.width);
+}
+
+std::span<const Prediction> Predictor::predict_first(const float* embedding, const Reach& reach) {
+  target_count_ = 0;
+  own_ = kNotAsked;
+  if (first_layer_ == 0 && limits_.first == FirstLayer::predicted && correction_ != nullptr)
+    for (uint32_t target = 0; target < std::min(reach.distance, kFirstDistanceMax); ++target)
+      if (target < has_experts_.size() && has_experts_[target] &&
+          correction_->has(target, target + 1))
+        targets_[target_count_++] = target;
+  return ask(0, {.hidden = embedding}, reach.width);
+}
+
+/// `next_layer` is the one at distance 1.
+std::span<const Prediction> Predictor::ask(uint32_t next_layer, const TokenState& state,
+                                           uint32_t width) {
+  if (target_count_ == 0) return {};
+  const size_t asked_count = target_count_ + (own_ == kNotAsked ? 0 : 1);
+  backend_.predict({targets_.data(), asked_count}, state.hidden, logits_.data());
+
+  const size_t named = std::min(width == 0 ? used_count_ : width, limits_.width_max);
+  for (size_t i = 0; i < target_count_; ++i) {
+    const uint32_t distance = targets_[i] - next_layer + 1;
+    const std::span experts(experts_.data() + i * limits_.width_max, named);
+    rank_experts(scores_of(i, distance, state), experts);
+    predictions_[i] = {targets_[i], distance, experts, logits_of(i)};
+  }
+  return {predictions_.data(), target_count_};
+}
+
+/// What the target's experts are ranked by. (A model with a router bias will want it added here, as
+/// its selection does; no supported model has one yet.)
+std::span<const float> Predictor::scores_of(size_t target, uint32_t distance,
+                                            const TokenState& state) {
+  const std::span<const float> logits = logits_of(target);
+  if (correction_ == nullptr || !correction_->has(targets_[target], distance)) return logits;
+  const CorrectionInput input{.predicted = logits,
+                              .own = own_ == kNotAsked ? std::span<const float>() : logits_of(own_),
+                              .experts = state.experts,
+                              .weights = state.weights};
+  correction_->apply(targets_[target], distance, input, corrected_);
+  return corrected_;
+}
+
+}  // namespace sluice
