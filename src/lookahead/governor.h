@@ -1,0 +1,150 @@
+// How far and how wide to look ahead, found out while running. Prefetch pays where the drive would
+// be idle and predictions are good; elsewhere it costs (published trials: from −38 % to +5 %), and
+// no formula tells in advance which it will be. So the governor tries, with a contract:
+//
+//   prefetch never costs more than 2 % against none, and is used where it pays.
+//
+// The idea is a champion that is challenged on credit. One level, the *incumbent*, plays. Now and
+// then another, the *rival*, plays a *visit* of a few tokens between two stretches of the incumbent
+// (A B A: a steady trend, such as a cache that warms up, cancels out). What visits show is averaged
+// for each level, and the incumbent changes on evidence beyond the noise only: a step up the ladder
+// needs more of it than a step down.
+//
+// Visits are paid from an account. Each step of the incumbent earns a share of its time (1 % while
+// that is off; else 6 % of what it gains against off, at most 1 %). A visit pays what it took
+// longer than the incumbent would have, and stops when the account is empty. So the arithmetic of
+// the contract is that of the account: trying costs 1 % of the time and the one step that the
+// account holds at the start, whatever the rivals do; the second percent is for wrong decisions
+// until they are found out. A rival that turns out faster costs nothing and is seen again at once;
+// one that is clearly slower rests twice as long each time, until conditions shift.
+//
+// Where nothing can be won nothing is tried: prefetch moves reads out of the stall into the time
+// the drive is idle, so it gains at most the smaller of the two. With all experts resident the
+// level is off, no router runs early, and the first misses wake the governor.
+//
+// Deterministic: no clock, no randomness, no allocation. One thread at a time.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace sluice {
+
+/// How predictions are made for a step; distance 0 means none.
+struct LookaheadLevel {
+  uint32_t distance_layers = 0;
+  uint32_t width = 0;  ///< experts for each layer
+
+  friend bool operator==(const LookaheadLevel&, const LookaheadLevel&) = default;
+};
+
+/// What a decode step of one token took, and what its prefetches were worth.
+struct StepReport {
+  uint64_t step_ns = 0;
+  uint64_t stall_ns = 0;       ///< of it: computing waited for experts
+  uint64_t drive_busy_ns = 0;  ///< of it: at least one read was in service
+  uint32_t miss_count = 0;
+  uint32_t prefetch_useful_count = 0;
+  uint32_t prefetch_wasted_count = 0;
+};
+
+enum class GovernorMode : uint8_t {
+  adaptive,
+  fixed,  ///< always the highest level
+};
+
+struct GovernorOptions {
+  LookaheadLevel most = {.distance_layers = 2, .width = 8};  ///< distance at most 3
+  GovernorMode mode = GovernorMode::adaptive;
+};
+
+class Governor {
+ public:
+  /// The ladder: off; distance 1 at half the width; then distances 1, 2, 3 at full width.
+  static constexpr size_t kLevelMax = 5;
+
+  explicit Governor(const GovernorOptions& options);
+
+  /// For the next decode step.
+  LookaheadLevel level() const { return ladder_[playing_]; }
+  void on_step(const StepReport& report);
+
+  /// The level that has proven best so far, which level() leaves for visits only.
+  LookaheadLevel incumbent() const { return ladder_[incumbent_]; }
+  uint64_t change_count() const { return change_count_; }  ///< of the incumbent
+  uint64_t visit_count() const { return visit_count_; }
+
+ private:
+  static constexpr size_t kOff = 0;
+  static constexpr size_t kBlockSteps = 4;  ///< measured at each side of a comparison
+
+  /// Visits leave a running mean: an average at first, later one that forgets.
+  struct Mean {
+    double value = 0;
+    double weight = 0;
+
+    void add(double sample, double sample_weight, double weight_max);
+  };
+
+  /// What visits have shown of a level. A gain of 0.1: a step takes 10 % less than the incumbent's.
+  struct Rival {
+    Mean gain;                  ///< remembers long, to see small differences
+    Mean recent_gain;           ///< remembers a few visits, to see changes
+    uint64_t visited_step = 0;  ///< last
+    uint64_t due_step = 0;      ///< not before this step again
+    uint64_t rest_steps = 0;
+  };
+
+  /// settling → playing → visiting → settling; a visit is judged when the incumbent has settled.
+  enum class Phase : uint8_t { settling, playing, visiting };
+
+  void watch_conditions(const StepReport& report);
+  void play(double step_ns);
+  void visit(double step_ns);
+  void settle();
+  void fill_block(double step_ns);
+  void judge_visit();
+  void learn(Rival& rival, double gain, double weight);
+  void make_incumbent(size_t level);
+  void rest(Rival& rival, uint64_t steps);
+  void on_shift();
+  void earn(double step_ns);
+  size_t choose_rival() const;
+  bool can_afford(size_t level) const;
+  double error_of(const Rival& rival) const;
+  double hoped_gain(size_t level) const;
+  double block_mean() const;
+
+  std::array<LookaheadLevel, kLevelMax> ladder_{};
+  size_t level_count_ = 1;
+  GovernorMode mode_;
+
+  size_t incumbent_ = kOff;
+  size_t playing_ = kOff;
+  size_t rival_ = kOff;  ///< the level that visits, or did last
+  Phase phase_ = Phase::settling;
+  uint64_t step_count_ = 0;
+  std::array<Rival, kLevelMax> rivals_{};  ///< [level]; the incumbent's own entry means nothing
+  double variance_;                        ///< of the gain that one visit shows
+
+  std::array<double, kBlockSteps> block_{};  ///< the incumbent's latest steps, in ns
+  size_t block_steps_ = 0;
+  size_t settled_steps_ = 0;
+  double before_ns_ = 0;  ///< a step before the visit
+  double visit_ns_ = 0;   ///< all steps of the visit
+  size_t visit_steps_ = 0;
+  double credit_ns_ = 0;
+
+  double usual_ns_ = 0;      ///< an incumbent's step, over some dozens of steps
+  double recent_ns_ = 0;     ///< over the last few
+  double usual_demand_ = 0;  ///< misses, and those that prefetch saved, a step
+  double recent_demand_ = 0;
+  double hope_ = 0;           ///< share of a step that prefetch could win at most; known while off
+  uint32_t quiet_steps_ = 0;  ///< in a row without a miss or a useful prefetch
+
+  uint64_t change_count_ = 0;
+  uint64_t visit_count_ = 0;
+};
+
+}  // namespace sluice
