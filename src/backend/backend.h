@@ -30,6 +30,9 @@ struct Routing {
   int32_t* experts;  ///< [token][used]
   float* weights;    ///< [token][used]
   size_t used_count;
+  /// Of a single token: the experts that just missed being chosen, strongest first.
+  int32_t* runners_up = nullptr;  ///< [runner_up_count]
+  size_t runner_up_count = 0;
 };
 
 /// The working memory of one batch. A *pair* is one (token, chosen expert); pairs are numbered so

@@ -32,6 +32,8 @@ struct Engine::Impl {
   std::unique_ptr<Backend> backend;
   std::unique_ptr<SlotPool> slots;
   std::unique_ptr<ExpertStore> store;
+  std::unique_ptr<Correction> correction;
+  std::unique_ptr<UsageCensus> census;
   std::unique_ptr<Lookahead> lookahead;
   std::unique_ptr<ForwardPass> forward;
   std::unique_ptr<WorkingMemory> working_memory;
@@ -44,6 +46,9 @@ Status open_engine(const std::string& path, Engine::Impl& impl);
 std::vector<SlotLayout> lay_out_slots(const Engine::Impl& impl);
 /// Makes the slots and the store, and reads all experts where they are to stay.
 Status make_expert_store(Engine::Impl& impl, const MemoryPlan& memory);
+
+/// Makes what guesses which experts will be wanted; engine/lookahead_setup.cc.
+Status make_lookahead(Engine::Impl& impl, const MemoryPlan& memory);
 
 /// A session's sequence; engine/session.cc.
 struct SessionState {

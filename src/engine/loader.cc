@@ -158,7 +158,9 @@ Status open_engine(const std::string& path, Engine::Impl& impl) {
       .step_token_max = memory.step_tokens,
       .batch_token_max = memory.batch_tokens,
       .ubatch_token_max = memory.ubatch_tokens,
-      .pairs_per_step = kPairsPerStepAndThread * impl.pool->thread_count()};
+      .pairs_per_step = kPairsPerStepAndThread * impl.pool->thread_count(),
+      .runner_up_count = impl.options.spec_count};
+  if (Status made = make_lookahead(impl, memory); !made) return made;
   auto forward = ForwardPass::make(impl.model->config(), impl.model->weights(), *impl.backend,
                                    *impl.store, impl.lookahead.get(), limits, impl.ledger);
   if (!forward) return forward.error();

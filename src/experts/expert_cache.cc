@@ -35,11 +35,9 @@ void ExpertCache::begin_tokens(uint32_t count) {
   policy_->on_tokens(count);
 }
 
-bool ExpertCache::use(SlotIndex slot, double weight) {
+void ExpertCache::use(SlotIndex slot, double weight) {
   policy_->on_use(number_of(id_of_[slot]), weight);
-  const bool was_prefetched = unused_prefetch_[slot];
   unused_prefetch_[slot] = false;
-  return was_prefetched;
 }
 
 SlotIndex ExpertCache::bind(ExpertId id, SlotUse use) {
@@ -100,7 +98,6 @@ bool ExpertCache::leaves_before(SlotIndex a, SlotIndex b) const {
 
 void ExpertCache::evict(SlotIndex slot) {
   ++eviction_count_;
-  unused_eviction_count_ += unused_prefetch_[slot];
   unbind(slot);
 }
 
@@ -113,11 +110,8 @@ void ExpertCache::unbind(SlotIndex slot) {
 }
 
 void ExpertCache::clear() {
-  for (SlotIndex slot = 0; slot < bound_.size(); ++slot) {
-    if (!bound_[slot]) continue;
-    unused_eviction_count_ += unused_prefetch_[slot];
-    unbind(slot);
-  }
+  for (SlotIndex slot = 0; slot < bound_.size(); ++slot)
+    if (bound_[slot]) unbind(slot);
 }
 
 }  // namespace sluice

@@ -55,9 +55,8 @@ class ExpertCache {
     ranking_ = ranking;
   }
 
-  /// The router chose the expert in this slot; see EvictionPolicy::on_use for the weight. Whether
-  /// it is the first use of a prefetched one.
-  bool use(SlotIndex slot, double weight);
+  /// The router chose the expert in this slot; see EvictionPolicy::on_use for the weight.
+  void use(SlotIndex slot, double weight);
   /// The expert is expected to be chosen in this token; the layer is still to come.
   void predict(ExpertId id) { predicted_at_[number_of(id)] = turn_; }
 
@@ -99,8 +98,6 @@ class ExpertCache {
   uint32_t slot_count(uint32_t layer) const { return lists_.count(home_list(layer)); }
 
   uint64_t eviction_count() const { return eviction_count_; }
-  /// Of the evictions: prefetched and never used.
-  uint64_t unused_eviction_count() const { return unused_eviction_count_; }
   const SlotTable& table() const { return table_; }
 
  private:
@@ -150,7 +147,6 @@ class ExpertCache {
   uint64_t turn_ = 1;
   uint64_t mark_ = 1;
   uint64_t eviction_count_ = 0;
-  uint64_t unused_eviction_count_ = 0;
 };
 
 }  // namespace sluice

@@ -36,6 +36,7 @@ ExpertStore::ExpertStore(SlotPool& pool, std::span<const ExpertLayout> layouts,
              std::move(policy)),
       guesses_(kGuessesMax),
       reads_(pool.table().slot_total()),
+      guess_distance_(pool.table().slot_total()),
       is_chosen_(std::ranges::max(expert_counts(layouts))) {
   guessed_slots_.reserve(pool.table().slot_total());
   failed_.reserve(pool.table().slot_total());
@@ -48,6 +49,14 @@ ExpertStore::~ExpertStore() {
 bool ExpertStore::is_resident(ExpertId id) const {
   const SlotIndex slot = cache_.find(id);
   return slot != kNoSlot && pool_.state(slot).phase() == SlotPhase::resident;
+}
+
+Whereabouts ExpertStore::whereabouts(ExpertId id) const {
+  const SlotIndex slot = cache_.find(id);
+  if (slot == kNoSlot || pool_.state(slot).phase() == SlotPhase::failed) return Whereabouts::absent;
+  if (guess_distance_[slot]) return Whereabouts::guessed;
+  const bool resident = pool_.state(slot).phase() == SlotPhase::resident;
+  return resident ? Whereabouts::resident : Whereabouts::coming;
 }
 
 void ExpertStore::begin_layer(uint32_t layer, std::span<const int32_t> chosen, Ranking ranking) {
@@ -66,8 +75,8 @@ ExpertLease ExpertStore::acquire(ExpertId id, double weight) {
   if (error_) return {};
   SlotIndex slot = cache_.find(id);
   if (slot == kNoSlot) {
-    if (!start_reads(id, Reason::demand)) return {};
-    slot = cache_.find(id);
+    slot = start_reads(id, Reason::demand);
+    if (slot == kNoSlot) return {};
     ++stats_.miss_count;
   } else {
     const SlotPhase phase = pool_.state(slot).phase();
@@ -75,9 +84,11 @@ ExpertLease ExpertStore::acquire(ExpertId id, double weight) {
     if (phase == SlotPhase::reading) join(slot);
     ++(phase == SlotPhase::resident ? stats_.hit_count : stats_.join_count);
   }
-  if (cache_.use(slot, weight)) {
-    ++stats_.prefetch_useful_count;
+  cache_.use(slot, weight);
+  if (guess_distance_[slot]) {
+    ++guess_stats(slot).useful_count;
     stats_.prefetch_useful_bytes += layouts_[id.layer].expert_bytes();
+    guess_distance_[slot].reset();
   }
   ++stats_.lookup_count;
   stats_.distinct_count += cache_.first_since_mark(id);
@@ -105,14 +116,15 @@ io::ReadClass ExpertStore::read_class_of(Reason reason) {
   return io::ReadClass::prefetch;
 }
 
-/// Binds a slot and hands in the expert's reads; false when there is no room for either.
-bool ExpertStore::start_reads(ExpertId id, Reason reason) {
-  if (!queue_.has_room(kExpertPartCountMax)) return false;
+/// Binds a slot and hands in the expert's reads; kNoSlot when there is no room for either.
+SlotIndex ExpertStore::start_reads(ExpertId id, Reason reason) {
+  if (!queue_.has_room(kExpertPartCountMax)) return kNoSlot;
   const SlotUse use = reason == Reason::guess       ? SlotUse::prefetch
                       : reason == Reason::idle_fill ? SlotUse::idle_fill
                                                     : SlotUse::demand;
   const SlotIndex slot = cache_.bind(id, use);
-  if (slot == kNoSlot) return false;
+  if (slot == kNoSlot) return kNoSlot;
+  note_gone(slot);
   const auto parts = layouts_[id.layer].parts();
   pool_.state(slot).begin_read();
   SlotReads& reads = reads_[slot];
@@ -127,12 +139,17 @@ bool ExpertStore::start_reads(ExpertId id, Reason reason) {
     stats_.demand_read_count += parts.size();
     stats_.demand_bytes += layouts_[id.layer].expert_bytes();
   } else if (reason == Reason::guess) {
-    ++stats_.prefetch_count;
     stats_.prefetch_read_count += parts.size();
     stats_.prefetch_bytes += layouts_[id.layer].expert_bytes();
   }
   if (reason == Reason::guess || reason == Reason::idle_fill) guessed_slots_.push_back(slot);
-  return true;
+  return slot;
+}
+
+/// The expert that was in the slot has left it.
+void ExpertStore::note_gone(SlotIndex slot) {
+  if (guess_distance_[slot]) ++guess_stats(slot).wasted_count;
+  guess_distance_[slot].reset();
 }
 
 void ExpertStore::on_part_read(void* context, uint64_t tag, const Error* error) {
@@ -162,7 +179,8 @@ void ExpertStore::end_reads(SlotIndex slot) {
     return;
   }
   if (reason == Reason::guess) {
-    ++stats_.prefetch_cancelled_count;
+    ++guess_stats(slot).cancelled_count;
+    guess_distance_[slot].reset();
     stats_.prefetch_bytes -= layouts_[layer].expert_bytes();
   }
   if (state.lease_count() == 0)
@@ -193,7 +211,13 @@ void ExpertStore::bind_guesses() {
   while (!guesses_.empty() && queue_.wants_prefetch()) {
     const Guess guess = guesses_.pop();
     if (cache_.find(guess.id) != kNoSlot) continue;
-    if (start_reads(guess.id, Reason::guess)) queue_.pump();
+    const SlotIndex slot = start_reads(guess.id, Reason::guess);
+    if (slot == kNoSlot) continue;
+    const bool in_token = guess.distance != kNextToken;
+    guess_distance_[slot] =
+        in_token ? static_cast<uint8_t>(std::min(guess.distance, kGuessDistanceMax)) : uint8_t{0};
+    ++guess_stats(slot).started_count;
+    queue_.pump();
   }
 }
 
@@ -209,7 +233,7 @@ void ExpertStore::drop_guesses() {
 }
 
 bool ExpertStore::fill(ExpertId id) {
-  return cache_.find(id) == kNoSlot && start_reads(id, Reason::idle_fill);
+  return cache_.find(id) == kNoSlot && start_reads(id, Reason::idle_fill) != kNoSlot;
 }
 
 void ExpertStore::pump() {
@@ -242,6 +266,7 @@ void ExpertStore::forget_all() {
   drop_guesses();
   settle();
   cache_.clear();
+  for (SlotIndex slot = 0; slot < guess_distance_.size(); ++slot) note_gone(slot);
 }
 
 Status ExpertStore::preload(const std::atomic<bool>* stop) {
@@ -258,7 +283,7 @@ Status ExpertStore::preload(const std::atomic<bool>* stop) {
         give_up();
         return error;
       }
-      CHECK(start_reads({layer, index}, Reason::load));
+      CHECK(start_reads({layer, index}, Reason::load) != kNoSlot);
     }
   }
   queue_.drain();
@@ -280,6 +305,7 @@ uint64_t ExpertStore::give_back(uint64_t bytes) {
       if (share_in_use(i) > share_in_use(fullest)) fullest = i;
     const SlotIndex slot = cache_.withdraw(fullest);
     if (slot == kNoSlot) break;
+    note_gone(slot);
     pool_.release(slot);
     given += plan.classes[fullest].slot_bytes;
   }
@@ -303,7 +329,6 @@ uint64_t ExpertStore::take_back(uint64_t bytes) {
 ExpertStats ExpertStore::stats() const {
   ExpertStats stats = stats_;
   stats.eviction_count = cache_.eviction_count();
-  stats.prefetch_wasted_count = cache_.unused_eviction_count();
   return stats;
 }
 

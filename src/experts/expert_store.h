@@ -31,6 +31,14 @@
 
 namespace sluice {
 
+/// Where an expert is when its router chooses it.
+enum class Whereabouts : uint8_t {
+  resident,  ///< in memory, and not only because it was guessed
+  coming,    ///< being read for somebody
+  guessed,   ///< in memory or being read, only because it was guessed
+  absent,
+};
+
 class ExpertStore {
  public:
   /// All of these must outlive the store; `layouts` has an entry per layer.
@@ -44,8 +52,7 @@ class ExpertStore {
   const ExpertLayout& layout(uint32_t layer) const { return layouts_[layer]; }
   /// Whether all of the expert is in memory now. Counts nothing, changes nothing.
   bool is_resident(ExpertId id) const;
-  /// Whether it is in memory or on its way.
-  bool is_coming(ExpertId id) const { return cache_.find(id) != kNoSlot; }
+  Whereabouts whereabouts(ExpertId id) const;
 
   /// Tokens start their way through the layers: one to decode, or many of a prompt.
   void begin_tokens(uint32_t count) { cache_.begin_tokens(count); }
@@ -119,10 +126,12 @@ class ExpertStore {
   };
 
   static io::ReadClass read_class_of(Reason reason);
-  bool start_reads(ExpertId id, Reason reason);
+  SlotIndex start_reads(ExpertId id, Reason reason);
   void join(SlotIndex slot);
   void bind_guesses();
   void give_up_guess(SlotIndex slot);
+  void note_gone(SlotIndex slot);
+  GuessStats& guess_stats(SlotIndex slot) { return stats_.guesses[*guess_distance_[slot]]; }
   void end_reads(SlotIndex slot);
   static void on_part_read(void* context, uint64_t tag, const Error* error);
 
@@ -132,6 +141,8 @@ class ExpertStore {
   ExpertCache cache_;
   GuessList guesses_;
   std::vector<SlotReads> reads_;          ///< [slot]
+  /// [slot]: how far ahead its expert was guessed, until it is used or gone; in guess statistics
+  std::vector<std::optional<uint8_t>> guess_distance_;
   std::vector<SlotIndex> guessed_slots_;  ///< being read and wanted by nobody yet
   std::vector<bool> is_chosen_;           ///< [expert of a layer], during begin_layer
   std::vector<SlotIndex> failed_;         ///< under lease: to be forgotten in settle()

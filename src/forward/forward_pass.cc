@@ -61,11 +61,12 @@ Status ForwardPass::run_layer(uint32_t layer, const Batch& part, KvCache& cache,
   const std::span<const int32_t> chosen(batch_.routing.experts,
                                         part.token_count * config_.expert_used_count);
   grouping_.group(chosen, map_.experts[layer].expert_count(), part.tokens_behind);
+  if (lookahead_ != nullptr) lookahead_->on_routing(layer, part.token_count, batch_);
   store_.begin_layer(layer, chosen, part.ranking);
   moe_.start(layer, grouping_, part.ranking);
 
   // While the drive has its orders, the next layers' experts are guessed.
-  if (lookahead_ != nullptr) lookahead_->on_routing(layer, part.token_count, batch_);
+  if (lookahead_ != nullptr) lookahead_->look_ahead(layer, batch_);
 
   // Resident experts compute while the missing ones are on their way. The sum is taken in routing
   // order, never in the order of arrival.
@@ -97,7 +98,8 @@ ForwardPass::ForwardPass(const ModelConfig& config, const WeightMap& map, Backen
       limits_(limits),
       ledger_(ledger),
       grouping_(limits.batch_token_max, config.expert_used_count, config.expert_count),
-      moe_(backend, store, config.expert_count, limits.pairs_per_step) {}
+      moe_(backend, store, config.expert_count, limits.pairs_per_step),
+      runners_up_(limits.runner_up_count) {}
 
 Result<std::unique_ptr<ForwardPass>> ForwardPass::make(const ModelConfig& config,
                                                        const WeightMap& map, Backend& backend,
@@ -140,6 +142,10 @@ void ForwardPass::place_buffers(size_t token_count) {
   CHECK(token_count > 0 && layout.bytes() <= reserved_bytes_);
   batch_ = layout.place(arena_.begin());
   batch_.pair_of = grouping_.pair_of();
+  if (token_count == 1) {
+    batch_.routing.runners_up = runners_up_.data();
+    batch_.routing.runner_up_count = runners_up_.size();
+  }
   hidden_ = layout.hidden(arena_.begin());
   logits_ = layout.logits(arena_.begin());
 }

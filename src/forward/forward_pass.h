@@ -32,6 +32,7 @@ struct ForwardLimits {
   size_t batch_token_max = 0;   ///< tokens whose experts are computed together
   size_t ubatch_token_max = 0;  ///< tokens of one attention, router or head call
   size_t pairs_per_step = 0;    ///< see MoeLayer
+  size_t runner_up_count = 0;   ///< experts that just missed being chosen, for lookahead
 };
 
 /// Which logits a step should give.
@@ -92,6 +93,7 @@ class ForwardPass {
   Ledger& ledger_;
   Grouping grouping_;
   MoeLayer moe_;
+  std::vector<int32_t> runners_up_;
   os::Arena arena_;  ///< room for the largest step; only what is reserved is touched
   uint64_t reserved_bytes_ = 0;
   size_t reserved_token_count_ = 0;

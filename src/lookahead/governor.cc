@@ -56,11 +56,11 @@ void Governor::Mean::add(double sample, double sample_weight, double weight_max)
 
 Governor::Governor(const GovernorOptions& options)
     : mode_(options.mode), variance_(kVarianceStart) {
-  const LookaheadLevel most = options.most;
-  CHECK(most.distance_layers <= 3);
-  if (most.distance_layers == 0 || most.width == 0) return;
+  const Reach most = options.most;
+  CHECK(most.distance <= 3);
+  if (most.distance == 0 || most.width == 0) return;
   if (most.width > 1) ladder_[level_count_++] = {1, most.width / 2};
-  for (uint32_t distance = 1; distance <= most.distance_layers; ++distance)
+  for (uint32_t distance = 1; distance <= most.distance; ++distance)
     ladder_[level_count_++] = {distance, most.width};
   if (mode_ == GovernorMode::fixed) incumbent_ = playing_ = level_count_ - 1;
 }

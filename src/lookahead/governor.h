@@ -29,15 +29,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "lookahead/reach.h"
+
 namespace sluice {
-
-/// How predictions are made for a step; distance 0 means none.
-struct LookaheadLevel {
-  uint32_t distance_layers = 0;
-  uint32_t width = 0;  ///< experts for each layer
-
-  friend bool operator==(const LookaheadLevel&, const LookaheadLevel&) = default;
-};
 
 /// What a decode step of one token took, and what its prefetches were worth.
 struct StepReport {
@@ -55,7 +49,7 @@ enum class GovernorMode : uint8_t {
 };
 
 struct GovernorOptions {
-  LookaheadLevel most = {.distance_layers = 2, .width = 8};  ///< distance at most 3
+  Reach most = {.distance = 2, .width = 8};  ///< distance at most 3
   GovernorMode mode = GovernorMode::adaptive;
 };
 
@@ -67,11 +61,11 @@ class Governor {
   explicit Governor(const GovernorOptions& options);
 
   /// For the next decode step.
-  LookaheadLevel level() const { return ladder_[playing_]; }
+  Reach level() const { return ladder_[playing_]; }
   void on_step(const StepReport& report);
 
   /// The level that has proven best so far, which level() leaves for visits only.
-  LookaheadLevel incumbent() const { return ladder_[incumbent_]; }
+  Reach incumbent() const { return ladder_[incumbent_]; }
   uint64_t change_count() const { return change_count_; }  ///< of the incumbent
   uint64_t visit_count() const { return visit_count_; }
 
@@ -116,7 +110,7 @@ class Governor {
   double hoped_gain(size_t level) const;
   double block_mean() const;
 
-  std::array<LookaheadLevel, kLevelMax> ladder_{};
+  std::array<Reach, kLevelMax> ladder_{};
   size_t level_count_ = 1;
   GovernorMode mode_;
 

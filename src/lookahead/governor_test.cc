@@ -15,8 +15,8 @@ namespace sluice {
 namespace {
 
 constexpr uint32_t kWidth = 8;
-constexpr LookaheadLevel kOff = {0, 0};
-constexpr std::array<LookaheadLevel, 5> kLadder = {
+constexpr Reach kOff = {0, 0};
+constexpr std::array<Reach, 5> kLadder = {
     {kOff, {1, kWidth / 2}, {1, kWidth}, {2, kWidth}, {3, kWidth}}};
 
 /// A machine on paper, described by a few numbers. Prefetch moves reads into the time of computing,
@@ -71,12 +71,12 @@ struct Step {
   double ms() const { return compute_ms + stall_ms; }
 };
 
-Step simulate(const Machine& machine, LookaheadLevel level, double miss_count) {
+Step simulate(const Machine& machine, Reach level, double miss_count) {
   if (level == kOff) {
     const double stall = miss_count * machine.read_ms;
     return {machine.compute_ms, stall, stall, miss_count, 0, 0};
   }
-  const size_t d = level.distance_layers - 1;
+  const size_t d = level.distance - 1;
   const bool narrow = level.width < kWidth;
   const double recall = machine.recall[d] * (narrow ? machine.narrow_recall : 1);
   const double precision =
@@ -89,7 +89,7 @@ Step simulate(const Machine& machine, LookaheadLevel level, double miss_count) {
   const double misses = miss_count - useful + machine.pollution * wasted * fits;
   const double excess_ms = std::max(0.0, prefetch_ms - machine.compute_ms);
   const double stall = misses * machine.read_ms + machine.blocking * excess_ms;
-  const double compute = machine.compute_ms + machine.router_ms * level.distance_layers +
+  const double compute = machine.compute_ms + machine.router_ms * level.distance +
                          machine.contention * prefetch_ms * fits;
   return {compute, stall, stall + prefetch_ms * fits, misses, useful, wasted};
 }
@@ -267,7 +267,7 @@ StepReport quiet_step() {
   return {.step_ns = 100'000'000};
 }
 
-StepReport stalled_step(LookaheadLevel level) {
+StepReport stalled_step(Reach level) {
   Random random(1);
   return report_of(simulate(pays(), level, 40), {}, random);
 }
@@ -287,14 +287,14 @@ TEST(Governor, GoesOffAtOnceWithoutMissesAndWakesWithThem) {
     for (int i = 0; i < step_count; ++i) governor.on_step(stalled_step(governor.level()));
   };
   play(400);
-  EXPECT_GT(governor.incumbent().distance_layers, 0u);
+  EXPECT_GT(governor.incumbent().distance, 0u);
   for (int i = 0; i < 16; ++i) governor.on_step(quiet_step());
   for (int i = 0; i < 100; ++i) {
     ASSERT_EQ(governor.level(), kOff) << i << " steps later";
     governor.on_step(quiet_step());
   }
   play(100);
-  EXPECT_GT(governor.incumbent().distance_layers, 0u);
+  EXPECT_GT(governor.incumbent().distance, 0u);
 }
 
 TEST(Governor, ADriveThatIsNeverIdleHasNothingToGive) {
@@ -311,17 +311,17 @@ TEST(Governor, ADriveThatIsNeverIdleHasNothingToGive) {
 TEST(Governor, StaysWithinWhatTheUserAllows) {
   Governor governor({.most = {1, 1}});
   for (int i = 0; i < 1000; ++i) {
-    ASSERT_TRUE(governor.level() == kOff || governor.level() == (LookaheadLevel{1, 1}));
+    ASSERT_TRUE(governor.level() == kOff || governor.level() == (Reach{1, 1}));
     governor.on_step(stalled_step(governor.level()));
   }
-  EXPECT_EQ(governor.incumbent(), (LookaheadLevel{1, 1}));
+  EXPECT_EQ(governor.incumbent(), (Reach{1, 1}));
 }
 
 TEST(Governor, MayBeFixed) {
   Governor fixed({.most = {2, kWidth}, .mode = GovernorMode::fixed});
   Governor off({.most = {0, kWidth}});
   for (int i = 0; i < 300; ++i) {
-    ASSERT_EQ(fixed.level(), (LookaheadLevel{2, kWidth}));
+    ASSERT_EQ(fixed.level(), (Reach{2, kWidth}));
     ASSERT_EQ(off.level(), kOff);
     fixed.on_step(stalled_step(fixed.level()));
     off.on_step(stalled_step(off.level()));
@@ -349,7 +349,7 @@ TEST(Governor, OddReportsDoNoHarm) {
                       .miss_count = static_cast<uint32_t>(any()),
                       .prefetch_useful_count = static_cast<uint32_t>(any()),
                       .prefetch_wasted_count = static_cast<uint32_t>(any())});
-    ASSERT_LE(governor.level().distance_layers, 3u);
+    ASSERT_LE(governor.level().distance, 3u);
   }
 }
 

@@ -1,12 +1,71 @@
+// Everything that reads experts before they are asked for, seen from the forward pass: while a token
+// is decoded, the routers of later layers are asked early (predictor) as far as it pays (governor);
+// while a long prompt passes, the next layers are read ahead (read_ahead). What it learns it keeps:
+// how good its guesses were, and the census of which experts the model uses.
+//
+// It changes what is read when, never what is computed. Calls come from the thread that runs the
+// step, in this order:
+//
+//   begin_step    the step's embeddings are there
+//   begin_layer   before a layer's attention
+//   on_routing    a batch's routers have spoken
+//   look_ahead    … and its demand reads are under way
+//   end_step      behind the last layer; not after a step that failed
 #pragma once
-#include "backend/backend.h"
-#include "experts/expert_store.h"
+
+#include <memory>
+#include <vector>
+
+#include "experts/census.h"
+#include "lookahead/governor.h"
+#include "lookahead/lookahead_stats.h"
+#include "lookahead/predictor.h"
+#include "lookahead/read_ahead.h"
+
 namespace sluice {
+
 class Lookahead {
  public:
-  void begin_step(size_t, const float*) {}
-  void begin_layer(uint32_t) {}
-  void on_routing(uint32_t, size_t, const BatchBuffers&) {}
-  void end_step() {}
+  struct Options {
+    GovernorOptions governor = {};
+    uint32_t runner_up_count = 0;  ///< of each layer, read for the next token
+    Predictor::Limits predictor = {};
+    ReadAhead::Options read_ahead = {};
+  };
+  /// Everything must outlive it; `correction` and `census` may be null.
+  Lookahead(Backend& backend, const ModelConfig& config, const WeightMap& map, ExpertStore& store,
+            const Correction* correction, UsageCensus* census, const Options& options);
+
+  void begin_step(size_t token_count, const float* hidden);
+  void begin_layer(uint32_t layer);
+  void on_routing(uint32_t layer, size_t token_count, const BatchBuffers& batch);
+  void look_ahead(uint32_t layer, const BatchBuffers& batch);
+  void end_step();
+
+  const LookaheadStats& stats() const { return stats_; }
+  /// How far the next decoded token looks ahead.
+  Reach reach() const { return governor_.level(); }
+
+ private:
+  /// Counters of store and queue when the step began.
+  struct Before {
+    uint64_t now_ns = 0;
+    uint64_t busy_ns = 0;
+    ExpertStats experts;
+  };
+  void guess(std::span<const Prediction> predictions);
+
+  Backend& backend_;
+  ExpertStore& store_;
+  UsageCensus* const census_;
+  const uint32_t used_count_;
+  Predictor predictor_;
+  Governor governor_;
+  LookaheadStats stats_;
+  ReadAhead read_ahead_;
+  std::vector<PickState> pick_states_;  ///< [used]
+  bool is_decode_ = false;
+  Before before_;
 };
-}
+
+}  // namespace sluice

@@ -4,7 +4,7 @@
 
 namespace sluice {
 
-ReadAhead::ReadAhead(ExpertStore& store, const Census* census, Options options)
+ReadAhead::ReadAhead(ExpertStore& store, UsageCensus* census, Options options)
     : store_(store), census_(census), options_(std::move(options)) {
   shares_.reserve(options_.layers + 1);
 }
@@ -22,14 +22,19 @@ void ReadAhead::begin_layer(uint32_t layer) {
   for (uint32_t i = layer; i < std::min(layer + 1 + ahead, layer_count); ++i)
     if (options_.expert_counts[i] > 0) shares_.push_back({i, options_.expert_counts[i]});
   store_.lend(shares_);
-  for (const ExpertCache::Share& share : shares_) {
-    if (share.layer == layer) continue;
-    const uint32_t count = std::min(store_.cache().quota(share.layer), share.slot_count);
-    for (uint32_t rank = 0; rank < count; ++rank) {
-      const uint32_t expert = census_ == nullptr ? rank : census_->most_used(share.layer)[rank];
-      store_.guess({.id = {share.layer, expert}, .distance = share.layer - layer, .rank = rank});
-    }
-  }
+  for (const ExpertCache::Share& share : shares_)
+    if (share.layer > layer) guess_layer(share.layer, share.layer - layer);
+}
+
+/// As many of the layer's experts as it may hold: those of the census, then the others.
+void ReadAhead::guess_layer(uint32_t layer, uint32_t distance) {
+  const uint32_t room = std::min(store_.cache().quota(layer), options_.expert_counts[layer]);
+  uint32_t rank = 0;
+  if (census_ != nullptr)
+    for (const ExpertId id : census_->most_used(layer))
+      if (rank < room) store_.guess({.id = id, .distance = distance, .rank = rank++});
+  for (uint32_t expert = 0; expert < options_.expert_counts[layer] && rank < room; ++expert)
+    store_.guess({.id = {layer, expert}, .distance = distance, .rank = rank++});
 }
 
 void ReadAhead::end_step() {

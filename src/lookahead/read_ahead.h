@@ -25,15 +25,17 @@ class ReadAhead {
     std::vector<uint32_t> expert_counts;  ///< [layer]
   };
   /// Store and census must outlive it; without a census all experts are alike.
-  ReadAhead(ExpertStore& store, const Census* census, Options options);
+  ReadAhead(ExpertStore& store, UsageCensus* census, Options options);
 
   void begin_step(size_t token_count);
   void begin_layer(uint32_t layer);
   void end_step();
 
  private:
+  void guess_layer(uint32_t layer, uint32_t distance);
+
   ExpertStore& store_;
-  const Census* const census_;
+  UsageCensus* const census_;
   const Options options_;
   size_t token_count_ = 0;
   std::vector<ExpertCache::Share> shares_;

@@ -8,17 +8,28 @@
 
 namespace sluice {
 
+namespace {
+
+/// The highest score that is in neither list; ties to the lower id.
+int32_t best_of_rest(std::span<const float> scores, std::span<const int32_t> chosen,
+                     std::span<const int32_t> also_chosen) {
+  int32_t best = -1;
+  for (int32_t i = 0; i < static_cast<int32_t>(scores.size()); ++i) {
+    if (best >= 0 && !(scores[i] > scores[best])) continue;  // ties stay with the lower id
+    if (std::ranges::find(chosen, i) == chosen.end() &&
+        std::ranges::find(also_chosen, i) == also_chosen.end())
+      best = i;
+  }
+  return best;
+}
+
+}  // namespace
+
 void choose_experts(std::span<const float> scores, const GatingRule& rule,
                     std::span<int32_t> experts, std::span<float> weights) {
   for (size_t rank = 0; rank < experts.size(); ++rank) {
-    const auto chosen = experts.first(rank);
-    int32_t best = -1;
-    for (int32_t i = 0; i < static_cast<int32_t>(scores.size()); ++i) {
-      if (best >= 0 && !(scores[i] > scores[best])) continue;  // ties stay with the lower id
-      if (std::ranges::find(chosen, i) == chosen.end()) best = i;
-    }
-    experts[rank] = best;
-    weights[rank] = scores[best];
+    experts[rank] = best_of_rest(scores, experts.first(rank), {});
+    weights[rank] = scores[experts[rank]];
   }
   float sum = 0.0f;
   for (const float weight : weights) sum += weight;
@@ -26,6 +37,12 @@ void choose_experts(std::span<const float> scores, const GatingRule& rule,
     if (rule.renormalise) weight /= sum;
     weight *= rule.scale;
   }
+}
+
+void choose_runners_up(std::span<const float> scores, std::span<const int32_t> chosen,
+                       std::span<int32_t> runners_up) {
+  for (size_t rank = 0; rank < runners_up.size(); ++rank)
+    runners_up[rank] = best_of_rest(scores, chosen, runners_up.first(rank));
 }
 
 void CpuBackend::route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) {
@@ -44,6 +61,9 @@ void CpuBackend::route(size_t layer, size_t first, size_t count, const BatchBuff
     const size_t row = (first + token) * used;
     choose_experts({scores, expert_count}, config_.gating, {batch.routing.experts + row, used},
                    {batch.routing.weights + row, used});
+    if (batch.routing.runner_up_count > 0)
+      choose_runners_up({scores, expert_count}, {batch.routing.experts + row, used},
+                        {batch.routing.runners_up, batch.routing.runner_up_count});
     for (size_t format = 0; format < kActivationFormatCount; ++format) {
       const ActivationRows& rows = batch.ffn_input[format];
       if (rows.begin == nullptr) continue;
