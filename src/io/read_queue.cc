@@ -101,12 +101,10 @@ bool ReadQueue::cancel(RequestHandle handle) {
 }
 
 void ReadQueue::give_up_waiting() {
-  for (const ReadClass read_class : kReadClasses) {
-    while (!waiting_.is_empty(read_class)) {
-      const uint32_t index = waiting_.front(read_class);
-      cancel({index, live_[index].generation});
-    }
-  }
+  // All are marked before the first one ends: what a sink then hands in is not meant.
+  for (uint32_t i = 0; i < live_.size(); ++i) live_[i].cancelled |= waiting_.waits(i);
+  for (uint32_t i = 0; i < live_.size(); ++i)
+    if (live_[i].cancelled && waiting_.waits(i)) cancel({i, live_[i].generation});
 }
 
 bool ReadQueue::wants_prefetch() const {
