@@ -40,10 +40,10 @@ CorrectionIdentity correction_identity(const ModelConfig& config, const WeightMa
 
 /// What a prediction knows. Spans of a kind that it lacks are empty and count as zeros.
 struct CorrectionInput {
-  std::span<const float> predicted;  ///< [expert_count], of the later router
-  std::span<const float> own;        ///< [expert_count], of this layer's router
-  std::span<const int32_t> experts;  ///< chosen by this layer
-  std::span<const float> weights;    ///< of those
+  std::span<const float> predicted = {};  ///< [expert_count], of the later router
+  std::span<const float> own = {};        ///< [expert_count], of this layer's router
+  std::span<const int32_t> experts = {};  ///< chosen by this layer
+  std::span<const float> weights = {};    ///< of those
 };
 
 class Correction {

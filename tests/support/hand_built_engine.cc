@@ -27,6 +27,7 @@ void RoutingRecorder::route(size_t layer, size_t first, size_t count, const Batc
     std::vector<int32_t>& experts = chosen_[layer].emplace_back(row, row + used);
     std::ranges::sort(experts);
   }
+  if (on_route) on_route(layer, first, count, batch);
 }
 
 HandBuiltEngine::HandBuiltEngine(const ModelBytes& model, ComputePool& pool,

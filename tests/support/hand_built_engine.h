@@ -3,6 +3,7 @@
 // its drive is slow, lies about lengths, fails, or answers in any order. One thread at a time.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -26,9 +27,14 @@ class RoutingRecorder final : public Backend {
   void clear() {
     for (auto& layer : chosen_) layer.clear();
   }
+  /// Called with each batch's embeddings, [token][hidden_size].
+  std::function<void(size_t token_count, const float* hidden)> on_embed;
+  /// Called after each router, with its arguments.
+  std::function<void(size_t layer, size_t first, size_t count, const BatchBuffers& batch)> on_route;
 
   void embed(std::span<const int32_t> tokens, float* hidden) override {
     backend_.embed(tokens, hidden);
+    if (on_embed) on_embed(tokens.size(), hidden);
   }
   void attention_block(size_t layer, size_t first_position, size_t token_count, KvCache& cache,
                        float* hidden) override {
