@@ -1,7 +1,8 @@
-// The state of a slot: the one word that computing threads, the reader and the cache agree on.
+// The state of a slot: the one word that computing threads, the reader and the expert cache agree
+// on, for the pools of the layers and for the ring pool alike.
 //
 //   empty ──begin_read──► reading ──last part──► resident ──clear──► empty
-//                            └────fail──► failed ──clear──► empty
+//                            └──fail, give up──► failed ──clear──► empty
 //
 //   reading and resident slots may be leased: a count of holders who rely on the slot staying where
 //   it is. A slot under lease is never evicted and its memory never overwritten.
@@ -10,11 +11,25 @@
 //   begin_read   the thread that acquires experts   relaxed: the read's submission publishes it
 //   part ready   whoever completes reads            release: who sees the bit sees the bytes
 //   fail         whoever completes reads            release
-//   lease ±      the thread that acquires experts   relaxed up, release down
+//   give up      the thread that acquires experts   as fail; it may come after the last part
+//   lease +      the thread that acquires experts   relaxed; it may come after a failure
+//   lease −      whoever holds it                   release
 //   clear        the thread that acquires experts   acquire: after the last lease's release
 //
+// `failed` says that the slot's bytes will not be whole: its read failed, or nobody wants it any
+// more. Either way parts may still land in it, so it is cleared when its reads have ended, not
+// before. Whether reads are in flight is not in the word; whoever clears must know.
+//
+//   the ring pool's words   here                  in a layer's pool
+//   empty                   empty                 empty
+//   loading                 reading               read for a demand, or prefetched
+//   ready                   resident, no lease    in the cache; retained until evicted
+//   leased (n)              resident, n leases    being computed (a lease may come while reading)
+//   failed                  failed                failed, or cancelled
+//
 // The word packs phase (2 bits), ready parts (6 bits) and lease count (24 bits). ready() is a plain
-// load: no lock on the computing side.
+// load: no lock on the computing side. tests/model_check holds the machine against every
+// interleaving of its threads.
 #pragma once
 
 #include <atomic>
@@ -25,12 +40,17 @@
 
 namespace sluice {
 
-enum class SlotPhase : uint32_t { empty, reading, resident, failed };
+enum class SlotPhase : uint32_t {
+  empty,
+  reading,
+  resident,
+  failed,  ///< or given up
+};
 
 class SlotState {
  public:
   SlotPhase phase() const { return phase_of(word_.load(std::memory_order_acquire)); }
-  uint32_t lease_count() const { return word_.load(std::memory_order_acquire) >> kLeaseShift; }
+  uint32_t lease_count() const { return leases_of(word_.load(std::memory_order_acquire)); }
 
   /// Whether all of these parts are in memory, visible to this thread.
   bool ready(PartMask parts) const {
@@ -46,28 +66,44 @@ class SlotState {
   /// A part has landed; with the last one (of `all`) the slot is resident. Parts of a slot that
   /// has failed may still land; it stays failed.
   void part_ready(PartMask part, PartMask all) {
-    uint32_t old = word_.load(std::memory_order_relaxed);
-    for (;;) {
+    replace([&](uint32_t old) {
       CHECK(phase_of(old) == SlotPhase::reading || phase_of(old) == SlotPhase::failed);
       const PartMask parts = parts_of(old) | part;
-      SlotPhase next = phase_of(old);
-      if (next == SlotPhase::reading && parts == all) next = SlotPhase::resident;
-      const uint32_t wanted = word(next, parts, old >> kLeaseShift);
-      if (word_.compare_exchange_weak(old, wanted, std::memory_order_acq_rel)) return;
-    }
+      const bool is_last = phase_of(old) == SlotPhase::reading && parts == all;
+      return word(is_last ? SlotPhase::resident : phase_of(old), parts, leases_of(old));
+    });
   }
 
   /// A part's read has failed. REQUIRES: reading or failed.
   void fail() {
-    uint32_t old = word_.load(std::memory_order_relaxed);
-    uint32_t wanted;
-    do {
+    replace([](uint32_t old) {
       CHECK(phase_of(old) == SlotPhase::reading || phase_of(old) == SlotPhase::failed);
-      wanted = word(SlotPhase::failed, parts_of(old), old >> kLeaseShift);
-    } while (!word_.compare_exchange_weak(old, wanted, std::memory_order_acq_rel));
+      return word(SlotPhase::failed, parts_of(old), leases_of(old));
+    });
   }
 
-  /// REQUIRES: reading or resident.
+  /// Nobody wants what is being read: the slot is failed from here on. False where the last part
+  /// was faster and the slot is resident. REQUIRES: not empty, no lease.
+  bool try_give_up() {
+    const uint32_t old = replace([](uint32_t seen) {
+      CHECK(phase_of(seen) != SlotPhase::empty && leases_of(seen) == 0);
+      if (phase_of(seen) == SlotPhase::resident) return seen;
+      return word(SlotPhase::failed, parts_of(seen), 0);
+    });
+    return phase_of(old) != SlotPhase::resident;
+  }
+
+  /// A lease, unless the read has failed: for those who cannot exclude that it does at this very
+  /// moment. REQUIRES: not empty.
+  bool try_add_lease() {
+    const uint32_t old = replace([](uint32_t seen) {
+      CHECK(phase_of(seen) != SlotPhase::empty);
+      if (phase_of(seen) == SlotPhase::failed) return seen;
+      return seen + (1u << kLeaseShift);
+    });
+    return phase_of(old) != SlotPhase::failed;
+  }
+  /// REQUIRES: reading or resident, and no other thread completes reads meanwhile.
   void add_lease() {
     const uint32_t old = word_.fetch_add(1u << kLeaseShift, std::memory_order_relaxed);
     CHECK(phase_of(old) == SlotPhase::reading || phase_of(old) == SlotPhase::resident);
@@ -75,13 +111,13 @@ class SlotState {
   /// REQUIRES: a lease is held.
   void drop_lease() {
     const uint32_t old = word_.fetch_sub(1u << kLeaseShift, std::memory_order_release);
-    CHECK((old >> kLeaseShift) > 0);
+    CHECK(leases_of(old) > 0);
   }
 
   /// Makes a slot empty again. REQUIRES: resident or failed, no lease, no read in flight.
   void clear() {
     const uint32_t old = word_.load(std::memory_order_acquire);
-    CHECK((old >> kLeaseShift) == 0);
+    CHECK(leases_of(old) == 0);
     CHECK(phase_of(old) == SlotPhase::resident || phase_of(old) == SlotPhase::failed);
     word_.store(word(SlotPhase::empty, 0, 0), std::memory_order_relaxed);
   }
@@ -97,6 +133,15 @@ class SlotState {
   }
   static constexpr SlotPhase phase_of(uint32_t word) { return static_cast<SlotPhase>(word & 3u); }
   static constexpr PartMask parts_of(uint32_t word) { return (word >> kPartShift) & kPartBits; }
+  static constexpr uint32_t leases_of(uint32_t word) { return word >> kLeaseShift; }
+
+  /// Puts what `next` makes of the word in its place, as one step; the word that was there.
+  template <typename Next>
+  uint32_t replace(const Next& next) {
+    uint32_t old = word_.load(std::memory_order_acquire);
+    while (!word_.compare_exchange_weak(old, next(old), std::memory_order_acq_rel)) continue;
+    return old;
+  }
 
   std::atomic<uint32_t> word_{0};
 };

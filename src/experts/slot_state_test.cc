@@ -15,9 +15,21 @@ namespace {
 
 constexpr PartMask kAll = 0b111;
 
-enum class Op { begin_read, part0, part1, part2, fail, add_lease, drop_lease, clear };
-constexpr std::array kOps{Op::begin_read, Op::part0,     Op::part1,      Op::part2,
-                          Op::fail,       Op::add_lease, Op::drop_lease, Op::clear};
+enum class Op {
+  begin_read,
+  part0,
+  part1,
+  part2,
+  fail,
+  try_give_up,
+  add_lease,
+  try_add_lease,
+  drop_lease,
+  clear
+};
+constexpr std::array kOps{Op::begin_read,    Op::part0,     Op::part1,       Op::part2,
+                          Op::fail,          Op::add_lease, Op::try_give_up, Op::drop_lease,
+                          Op::try_add_lease, Op::clear};
 
 /// The state machine of the header once more, in plain words.
 struct Model {
@@ -40,6 +52,10 @@ struct Model {
         return in_service();
       case Op::add_lease:
         return phase == SlotPhase::reading || phase == SlotPhase::resident;
+      case Op::try_give_up:
+        return phase != SlotPhase::empty && leases == 0;
+      case Op::try_add_lease:
+        return phase != SlotPhase::empty;
       case Op::drop_lease:
         return leases > 0;
       case Op::clear:
@@ -48,7 +64,9 @@ struct Model {
     return false;
   }
 
-  void apply(Op op) {
+  /// What the operation answers; true for those that answer nothing.
+  bool apply(Op op) {
+    const SlotPhase before = phase;
     switch (op) {
       case Op::begin_read:
         phase = SlotPhase::reading;
@@ -62,6 +80,12 @@ struct Model {
       case Op::fail:
         phase = SlotPhase::failed;
         break;
+      case Op::try_give_up:
+        if (phase == SlotPhase::reading) phase = SlotPhase::failed;
+        return before != SlotPhase::resident;
+      case Op::try_add_lease:
+        leases += phase != SlotPhase::failed;
+        return before != SlotPhase::failed;
       case Op::add_lease:
         ++leases;
         break;
@@ -72,27 +96,38 @@ struct Model {
         *this = {};
         break;
     }
+    return true;
   }
 };
 
-void apply(SlotState& state, Op op) {
+bool apply(SlotState& state, Op op) {
   switch (op) {
     case Op::begin_read:
-      return state.begin_read();
+      state.begin_read();
+      break;
     case Op::part0:
     case Op::part1:
     case Op::part2:
-      return state.part_ready(PartMask{1} << (static_cast<int>(op) - static_cast<int>(Op::part0)),
-                              kAll);
+      state.part_ready(PartMask{1} << (static_cast<int>(op) - static_cast<int>(Op::part0)), kAll);
+      break;
     case Op::fail:
-      return state.fail();
+      state.fail();
+      break;
+    case Op::try_give_up:
+      return state.try_give_up();
     case Op::add_lease:
-      return state.add_lease();
+      state.add_lease();
+      break;
+    case Op::try_add_lease:
+      return state.try_add_lease();
     case Op::drop_lease:
-      return state.drop_lease();
+      state.drop_lease();
+      break;
     case Op::clear:
-      return state.clear();
+      state.clear();
+      break;
   }
+  return true;
 }
 
 void expect_equal(const SlotState& state, const Model& model) {
@@ -110,9 +145,10 @@ void for_each_state(const std::function<void(const std::vector<Op>&, const Model
     const auto [path, model] = open[i];
     visit(path, model);
     for (const Op op : kOps) {
-      if (!model.allows(op) || (op == Op::add_lease && model.leases == 1)) continue;
+      if (!model.allows(op)) continue;
       Model next = model;
       next.apply(op);
+      if (next.leases > 1) continue;
       if (!seen.insert(next).second) continue;
       open.push_back({path, next});
       open.back().first.push_back(op);
@@ -134,8 +170,8 @@ TEST(SlotState, EveryTransitionThatIsAllowed) {
       walk(state, path);
       expect_equal(state, model);
       Model next = model;
-      next.apply(op);
-      apply(state, op);
+      const bool answer = next.apply(op);
+      EXPECT_EQ(apply(state, op), answer);
       expect_equal(state, next);
     }
   });
@@ -153,7 +189,7 @@ TEST(SlotStateDeathTest, EveryTransitionThatIsForbidden) {
           << "operation " << static_cast<int>(op) << " after " << path.size() << " steps";
     }
   });
-  EXPECT_EQ(forbidden, 7 + 7 * (3 + 2) + (6 + 6) + 8 * (3 + 3));
+  EXPECT_EQ(forbidden, 9 + 7 * (3 + 3) + (6 + 7) + 8 * (3 + 4));
 }
 
 TEST(SlotState, LeasesAreCounted) {
