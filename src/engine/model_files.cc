@@ -97,6 +97,12 @@ uint32_t ModelFiles::expert_alignment(size_t layer) const {
   return most;
 }
 
+uint64_t ModelFiles::file_bytes() const {
+  uint64_t sum = 0;
+  for (const auto& shard : shards_) sum += shard->bytes();
+  return sum;
+}
+
 uint64_t ModelFiles::dense_arena_bytes() const {
   uint64_t bytes = 0;
   for (const DenseTensor& tensor : weights_->dense_tensors) {
