@@ -33,31 +33,6 @@ const Ledger& Engine::ledger() const {
   return impl_->ledger;
 }
 
-MoeCounters Engine::counters() const {
-  const ExpertStats stats = impl_->store->stats();
-  return {.lookups = stats.lookup_count,
-          .hits = stats.hit_count,
-          .joins = stats.join_count,
-          .misses = stats.miss_count,
-          .evictions = stats.eviction_count,
-          .distinct = stats.distinct_count,
-          .demand_reads = stats.demand_read_count,
-          .demand_bytes = stats.demand_bytes,
-          .stall_s = static_cast<double>(stats.stall_ns) * 1e-9};
-}
-
-MoeCounters MoeCounters::since(const MoeCounters& before) const {
-  return {.lookups = lookups - before.lookups,
-          .hits = hits - before.hits,
-          .joins = joins - before.joins,
-          .misses = misses - before.misses,
-          .evictions = evictions - before.evictions,
-          .distinct = distinct - before.distinct,
-          .demand_reads = demand_reads - before.demand_reads,
-          .demand_bytes = demand_bytes - before.demand_bytes,
-          .stall_s = stall_s - before.stall_s};
-}
-
 /// The plan keeps memory for one session; a further one must find its own within the budget.
 Status Engine::check_room_for_session() const {
   if (impl_->ledger.bytes(MemoryUse::kv) == 0) return {};
