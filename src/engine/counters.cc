@@ -18,6 +18,7 @@ LookaheadCounters lookahead_counters(const LookaheadCounts& seen, const GuessSta
 }  // namespace
 
 MoeCounters Engine::counters() const {
+  const IdleFill::Look look = impl_->idle_fill->look();
   const ExpertStats stats = impl_->store->stats();
   MoeCounters counters{.lookups = stats.lookup_count,
                        .hits = stats.hit_count,

@@ -11,7 +11,15 @@
 namespace sluice {
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Engine::~Engine() = default;
+
+/// What this run has learned of the model's use is kept for the next.
+Engine::~Engine() {
+  impl_->idle_fill.reset();
+  if (const auto line = impl_->census_file->save(*impl_->census)) impl_->log.info("{}", *line);
+  if (impl_->trace == nullptr) return;
+  if (const Status closed = impl_->trace->close(); !closed)
+    impl_->log.info("{}", closed.error().message);
+}
 
 Result<std::unique_ptr<Engine>> Engine::open(const std::string& path, const EngineOptions& options,
                                              const Log& log, const std::atomic<bool>* stop) {
@@ -60,6 +68,7 @@ Result<std::unique_ptr<Session>> Engine::new_session() {
 }
 
 void Engine::forget_experts() {
+  const IdleFill::Request request(*impl_->idle_fill);
   if (impl_->mode.mode != "resident") impl_->store->forget_all();
 }
 

@@ -61,24 +61,44 @@ std::unique_ptr<EvictionPolicy> make_policy(Engine::Impl& impl) {
   return std::make_unique<DecayPolicy>(experts, impl.options.half_life_tokens);
 }
 
+/// The ring has as many slots as asked for, as far as memory allows.
+SlotPlan plan_ring(const Engine::Impl& impl, const MemoryPlan& memory,
+                   const std::vector<uint64_t>& slot_bytes) {
+  const uint64_t slot = plan_ring_pool(slot_bytes, 0, os::page_bytes()).classes.front().slot_bytes;
+  const uint64_t fit = memory.cache_bytes_max / slot;
+  const uint64_t wanted = impl.options.ring_slots > 0 ? impl.options.ring_slots : fit;
+  const uint64_t count = std::max<uint64_t>(std::min(wanted, fit), impl.facts.expert_used_count);
+  return plan_ring_pool(slot_bytes, static_cast<uint32_t>(count), os::page_bytes());
+}
+
 }  // namespace
 
 Status make_expert_store(Engine::Impl& impl, const MemoryPlan& memory) {
   std::vector<SlotLayout> layouts = lay_out_slots(impl);
-  const ResidencyPlan plan = plan_residency(residency_input(impl, memory.cache_bytes_max, layouts));
-  log_residency(impl, memory, plan);
   std::vector<uint64_t> slot_bytes;
   for (const SlotLayout& layout : layouts) slot_bytes.push_back(layout.slot_bytes);
-  auto slots = SlotPool::allocate(plan_layer_pool(slot_bytes, plan.slot_counts),
-                                  std::move(layouts), impl.ledger);
+  SlotPlan plan;
+  bool all_resident = false;
+  if (impl.options.pool == PoolKind::ring) {
+    plan = plan_ring(impl, memory, slot_bytes);
+    impl.mode.pool = "ring";
+    impl.mode.slots_per_layer.assign(layouts.size(), 0);
+  } else {
+    const ResidencyPlan residency =
+        plan_residency(residency_input(impl, memory.cache_bytes_max, layouts));
+    log_residency(impl, memory, residency);
+    plan = plan_layer_pool(slot_bytes, residency.slot_counts);
+    impl.mode.slots_per_layer = residency.slot_counts;
+    all_resident = residency.all_resident;
+  }
+  impl.mode.cache_bytes = plan.bytes();
+  auto slots = SlotPool::allocate(std::move(plan), std::move(layouts), impl.ledger);
   if (!slots) return slots.error();
   impl.slots = std::move(*slots);
   impl.store = std::make_unique<ExpertStore>(
       *impl.slots, impl.model->weights().experts, impl.model->queue(),
       impl.model->config().expert_used_count, make_policy(impl));
-  impl.mode.slots_per_layer = plan.slot_counts;
-  impl.mode.cache_bytes = plan.cache_bytes;
-  const bool resident = impl.options.stream == StreamMode::off && plan.all_resident;
+  const bool resident = impl.options.stream == StreamMode::off && all_resident;
   impl.mode.mode = resident ? "resident" : impl.model->reads_direct() ? "streamed" : "buffered";
   return resident ? impl.store->preload(impl.stop) : Status();
 }

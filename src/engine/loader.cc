@@ -125,6 +125,13 @@ void log_mode(const Engine::Impl& impl) {
                     format_bytes(impl.ledger.bytes(MemoryUse(use))));
 }
 
+/// In the ring the working set to come needs room; a layer's quota sees to it otherwise.
+uint32_t slots_kept_empty(const Engine::Impl& impl) {
+  constexpr uint32_t kLeast = 128;
+  if (impl.options.pool != PoolKind::ring) return 0;
+  return std::max(kLeast, impl.slots->table().slot_total() / 4);
+}
+
 }  // namespace
 
 Status open_engine(const std::string& path, Engine::Impl& impl) {
@@ -171,6 +178,10 @@ Status open_engine(const std::string& path, Engine::Impl& impl) {
                                                                      memory.overhead_bytes));
   // Long steps must not leave the drive without orders.
   impl.pool->set_interlude([store = impl.store.get()] { store->pump(); });
+  impl.idle_fill = std::make_unique<IdleFill>(
+      *impl.store, *impl.census,
+      IdleFill::Options{.enabled = impl.options.prewarm == Switch::on && impl.mode.mode != "resident",
+                        .slots_kept_empty = slots_kept_empty(impl)});
   impl.mode.load_s = os::seconds_between(start, os::now_ns());
   log_mode(impl);
   return {};

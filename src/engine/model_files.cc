@@ -81,7 +81,12 @@ Status ModelFiles::open_shards(const gguf::GgufFile& file, const EngineOptions& 
   if (!uring_refusal.empty())
     log.info("io_uring is not to be had ({}); reading with {} threads", uring_refusal,
              options.io_threads);
-  queue_ = std::make_unique<io::ReadQueue>(*reader_, std::move(facts));
+  queue_ = std::make_unique<io::ReadQueue>(
+      *reader_, std::move(facts),
+      io::ReadQueueOptions{
+          .prefetch_chunk_bytes = static_cast<uint32_t>(options.prefetch_chunk_bytes),
+          .prefetch_in_service_max = options.prefetch_cap,
+          .prefetch_in_service_beside_demand_max = options.prefetch_cap_demand});
   return {};
 }
 
