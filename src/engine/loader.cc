@@ -172,10 +172,14 @@ Status open_engine(const std::string& path, Engine::Impl& impl) {
                                    *impl.store, impl.lookahead.get(), limits, impl.ledger);
   if (!forward) return forward.error();
   impl.forward = std::move(*forward);
-  impl.working_memory =
-      std::make_unique<WorkingMemory>(*impl.store, *impl.forward, impl.ledger,
-                                      memory.budget_bytes - std::min(memory.budget_bytes,
-                                                                     memory.overhead_bytes));
+  impl.working_memory = std::make_unique<WorkingMemory>(
+      *impl.store, *impl.forward, impl.ledger, impl.log,
+      WorkingMemory::Options{.budget_bytes = memory.budget_bytes,
+                             .overhead_bytes = memory.overhead_bytes,
+                             .limits = {.cap_bytes = impl.options.ram_bytes,
+                                        .headroom_bytes = impl.options.headroom_bytes,
+                                        .floor_bytes = cache_bytes_min(impl),
+                                        .planned_bytes = impl.mode.cache_bytes}});
   // Long steps must not leave the drive without orders.
   impl.pool->set_interlude([store = impl.store.get()] { store->pump(); });
   impl.idle_fill = std::make_unique<IdleFill>(
