@@ -24,6 +24,21 @@ ordered_json counters_json(const MoeCounters& moe) {
           {"stall_s", moe.stall_s}};
 }
 
+ordered_json lookahead_json(const MoeCounters& moe) {
+  ordered_json rows = ordered_json::array();
+  for (size_t distance = 1; distance < moe.lookahead.size(); ++distance) {
+    const LookaheadCounters& row = moe.lookahead[distance];
+    if (row.picks == 0) continue;
+    rows.push_back({{"distance", distance},
+                    {"recall", ratio(double(row.foreseen), double(row.picks))},
+                    {"miss_coverage", ratio(double(row.misses_foreseen), double(row.misses))},
+                    {"started", row.started},
+                    {"useful", row.useful},
+                    {"wasted", row.wasted + row.cancelled}});
+  }
+  return rows;
+}
+
 ordered_json moe_json(const Engine& engine, const GenerateResult& result) {
   const RunMode& mode = engine.mode();
   const MoeCounters& decode = result.decode_moe;
@@ -35,18 +50,19 @@ ordered_json moe_json(const Engine& engine, const GenerateResult& result) {
                     {"cache_bytes", mode.cache_bytes},
                     {"expert_bytes", engine.facts().expert_bytes}};
   json.update(counters_json(decode));
+  const LookaheadCounters guesses = decode.all_guesses();
   json.update(
-      ordered_json{{"prefetch_reads", 0},
-                   {"prefetch_bytes", 0},
-                   {"prefetch_useful", 0},
-                   {"prefetch_wasted", 0},
-                   {"cancelled", 0},
-                   {"promoted", 0},
+      ordered_json{{"prefetch_reads", decode.prefetch_reads},
+                   {"prefetch_bytes", decode.prefetch_bytes},
+                   {"prefetch_useful", guesses.useful},
+                   {"prefetch_wasted", guesses.wasted},
+                   {"cancelled", guesses.cancelled},
+                   {"promoted", decode.promoted},
                    {"stall_s_per_token", ratio(decode.stall_s, steps)},
-                   {"bytes_per_token", ratio(double(decode.demand_bytes), steps)},
+                   {"bytes_per_token", ratio(double(decode.read_bytes()), steps)},
                    {"reads_per_distinct_expert",
-                    ratio(double(result.prefill_moe.misses), double(result.prefill_moe.distinct))},
-                   {"lookahead", ordered_json::array()},
+                    ratio(double(result.prefill_moe.reads), double(result.prefill_moe.distinct))},
+                   {"lookahead", lookahead_json(decode)},
                    {"prefill", counters_json(result.prefill_moe)}});
   return json;
 }
@@ -65,7 +81,7 @@ ordered_json memory_json(const Engine& engine) {
 Roofline RunReport::decode_roofline() const {
   return roofline_of({.measured_s = result.decode_s,
                       .stall_s = result.decode_moe.stall_s,
-                      .drive_bytes = result.decode_moe.demand_bytes,
+                      .drive_bytes = result.decode_moe.useful_bytes(),
                       .drive_bytes_per_s = engine.mode().drive_bytes_per_s,
                       .ram_bytes = engine.facts().active_bytes_per_token * result.decode_steps,
                       .ram_bytes_per_s = ram_bytes_per_s});
@@ -118,7 +134,7 @@ std::string RunReport::text() const {
       "experts: hit rate {:.1f} %, {} read per token; per token {:.2f} ms stall, {:.2f} ms "
       "compute\n",
       100 * ratio(double(moe.hits), double(moe.lookups)),
-      format_bytes(static_cast<uint64_t>(double(moe.demand_bytes) / steps)), ms(moe.stall_s),
+      format_bytes(static_cast<uint64_t>(double(moe.read_bytes()) / steps)), ms(moe.stall_s),
       ms(roof.compute_s));
   text += fmt::format(
       "roofline per token: drive {:.2f} ms, memory {:.2f} ms, compute {:.2f} ms; floor {:.2f} ms "

@@ -11,7 +11,15 @@
 namespace sluice {
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Engine::~Engine() = default;
+
+/// What this run has learned of the model's use is kept for the next.
+Engine::~Engine() {
+  impl_->idle_fill.reset();
+  if (const auto line = impl_->census_file->save(*impl_->census)) impl_->log.info("{}", *line);
+  if (impl_->trace == nullptr) return;
+  if (const Status closed = impl_->trace->close(); !closed)
+    impl_->log.info("{}", closed.error().message);
+}
 
 Result<std::unique_ptr<Engine>> Engine::open(const std::string& path, const EngineOptions& options,
                                              const Log& log, const std::atomic<bool>* stop) {
@@ -31,31 +39,6 @@ const text::Tokenizer& Engine::tokenizer() const {
 }
 const Ledger& Engine::ledger() const {
   return impl_->ledger;
-}
-
-MoeCounters Engine::counters() const {
-  const ExpertStats stats = impl_->store->stats();
-  return {.lookups = stats.lookup_count,
-          .hits = stats.hit_count,
-          .joins = stats.join_count,
-          .misses = stats.miss_count,
-          .evictions = stats.eviction_count,
-          .distinct = stats.distinct_count,
-          .demand_reads = stats.demand_read_count,
-          .demand_bytes = stats.demand_bytes,
-          .stall_s = static_cast<double>(stats.stall_ns) * 1e-9};
-}
-
-MoeCounters MoeCounters::since(const MoeCounters& before) const {
-  return {.lookups = lookups - before.lookups,
-          .hits = hits - before.hits,
-          .joins = joins - before.joins,
-          .misses = misses - before.misses,
-          .evictions = evictions - before.evictions,
-          .distinct = distinct - before.distinct,
-          .demand_reads = demand_reads - before.demand_reads,
-          .demand_bytes = demand_bytes - before.demand_bytes,
-          .stall_s = stall_s - before.stall_s};
 }
 
 /// The plan keeps memory for one session; a further one must find its own within the budget.
@@ -85,6 +68,7 @@ Result<std::unique_ptr<Session>> Engine::new_session() {
 }
 
 void Engine::forget_experts() {
+  const IdleFill::Request request(*impl_->idle_fill);
   if (impl_->mode.mode != "resident") impl_->store->forget_all();
 }
 

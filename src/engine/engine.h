@@ -70,12 +70,30 @@ struct RunMode {
   double drive_latency_us = 0;
 };
 
+/// How good guesses made so many layers ahead were; see lookahead/lookahead_stats.h.
+struct LookaheadCounters {
+  uint64_t picks = 0, foreseen = 0;         ///< experts that routers chose; of them, guessed
+  uint64_t misses = 0, misses_foreseen = 0;  ///< choices that the expert cache did not hold
+  uint64_t started = 0, useful = 0, wasted = 0, cancelled = 0;  ///< reads of guessed experts
+
+  LookaheadCounters since(const LookaheadCounters& before) const;
+};
+
 /// Counters since the engine was opened; see experts/expert_stats.h for the sums they obey.
 struct MoeCounters {
   uint64_t lookups = 0, hits = 0, joins = 0, misses = 0, evictions = 0;
   uint64_t distinct = 0;  ///< experts asked for, each once for a prompt
+  uint64_t reads = 0;     ///< experts read, whatever for
   uint64_t demand_reads = 0, demand_bytes = 0;
+  uint64_t prefetch_reads = 0, prefetch_bytes = 0, prefetch_useful_bytes = 0, promoted = 0;
+  uint64_t idle_fills = 0;
   double stall_s = 0;
+  std::vector<LookaheadCounters> lookahead;  ///< [distance]; 0: guesses for the next token
+
+  LookaheadCounters all_guesses() const;
+  /// Expert bytes that came from the drive, and those of them that were used.
+  uint64_t read_bytes() const { return demand_bytes + prefetch_bytes; }
+  uint64_t useful_bytes() const { return demand_bytes + prefetch_useful_bytes; }
 
   MoeCounters since(const MoeCounters& before) const;
 };

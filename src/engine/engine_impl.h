@@ -4,9 +4,11 @@
 
 #include "backend/cpu/cpu_backend.h"
 #include "engine/engine.h"
+#include "engine/idle_fill.h"
 #include "engine/memory_plan.h"
 #include "engine/model_files.h"
 #include "engine/working_memory.h"
+#include "experts/census_file.h"
 #include "experts/expert_store.h"
 #include "forward/forward_pass.h"
 
@@ -33,10 +35,13 @@ struct Engine::Impl {
   std::unique_ptr<SlotPool> slots;
   std::unique_ptr<ExpertStore> store;
   std::unique_ptr<Correction> correction;
+  std::unique_ptr<CensusFile> census_file;
   std::unique_ptr<UsageCensus> census;
+  std::unique_ptr<RoutingTraceWriter> trace;
   std::unique_ptr<Lookahead> lookahead;
   std::unique_ptr<ForwardPass> forward;
   std::unique_ptr<WorkingMemory> working_memory;
+  std::unique_ptr<IdleFill> idle_fill;  ///< whoever uses the store asks it for leave
 };
 
 /// Fills the parts of `impl` from its options. engine/loader.cc.

@@ -4,6 +4,8 @@
 #include "base/units.h"
 #include "engine/engine_impl.h"
 #include "experts/residency_plan.h"
+#include "experts/ring_plan.h"
+#include "os/memory.h"
 
 namespace sluice {
 
@@ -61,24 +63,60 @@ std::unique_ptr<EvictionPolicy> make_policy(Engine::Impl& impl) {
   return std::make_unique<DecayPolicy>(experts, impl.options.half_life_tokens);
 }
 
+/// The ring as asked for, or sized by itself; a stated cap or a group's limit holds either way.
+RingPlan plan_the_ring(const Engine::Impl& impl, const MemoryPlan& memory,
+                       const std::vector<uint64_t>& slot_bytes) {
+  const os::MemoryState state = os::memory_state();
+  uint32_t experts = 0;
+  for (const ExpertLayout& layer : impl.model->weights().experts) experts += layer.expert_count();
+  const uint64_t beside_cache = memory.budget_bytes - std::min(memory.budget_bytes,
+                                                               memory.cache_bytes_max);
+  RingInput input{.machine_bytes = state.total_bytes,
+                  .available_bytes = state.available_bytes + os::resident_bytes(),
+                  .resident_bytes = impl.model->dense_arena_bytes(),
+                  .overhead_bytes = beside_cache - std::min(beside_cache,
+                                                            impl.model->dense_arena_bytes()),
+                  .expert_bytes_max = std::ranges::max(slot_bytes),
+                  .page_bytes = os::page_bytes(),
+                  .experts_total = experts,
+                  .slots_min = impl.facts.expert_used_count,
+                  .budget_bytes = memory.cache_bytes_max,
+                  .slots_asked = {}};
+  if (impl.options.ring_slots > 0) input.slots_asked = impl.options.ring_slots;
+  return plan_ring(input);
+}
+
 }  // namespace
 
 Status make_expert_store(Engine::Impl& impl, const MemoryPlan& memory) {
   std::vector<SlotLayout> layouts = lay_out_slots(impl);
-  const ResidencyPlan plan = plan_residency(residency_input(impl, memory.cache_bytes_max, layouts));
-  log_residency(impl, memory, plan);
   std::vector<uint64_t> slot_bytes;
   for (const SlotLayout& layout : layouts) slot_bytes.push_back(layout.slot_bytes);
-  auto slots = SlotPool::allocate(plan_layer_pool(slot_bytes, plan.slot_counts),
-                                  std::move(layouts), impl.ledger);
+  SlotPlan plan;
+  bool all_resident = false;
+  if (impl.options.pool == PoolKind::ring) {
+    const RingPlan ring = plan_the_ring(impl, memory, slot_bytes);
+    for (const std::string& note : ring.notes) impl.log.info("{}", note);
+    plan = plan_ring_pool(slot_bytes, ring.slot_count, os::page_bytes());
+    impl.mode.pool = "ring";
+    impl.mode.slots_per_layer.assign(layouts.size(), 0);
+    all_resident = ring.all_resident;
+  } else {
+    const ResidencyPlan residency =
+        plan_residency(residency_input(impl, memory.cache_bytes_max, layouts));
+    log_residency(impl, memory, residency);
+    plan = plan_layer_pool(slot_bytes, residency.slot_counts);
+    impl.mode.slots_per_layer = residency.slot_counts;
+    all_resident = residency.all_resident;
+  }
+  impl.mode.cache_bytes = plan.bytes();
+  auto slots = SlotPool::allocate(std::move(plan), std::move(layouts), impl.ledger);
   if (!slots) return slots.error();
   impl.slots = std::move(*slots);
   impl.store = std::make_unique<ExpertStore>(
       *impl.slots, impl.model->weights().experts, impl.model->queue(),
       impl.model->config().expert_used_count, make_policy(impl));
-  impl.mode.slots_per_layer = plan.slot_counts;
-  impl.mode.cache_bytes = plan.cache_bytes;
-  const bool resident = impl.options.stream == StreamMode::off && plan.all_resident;
+  const bool resident = impl.options.stream == StreamMode::off && all_resident;
   impl.mode.mode = resident ? "resident" : impl.model->reads_direct() ? "streamed" : "buffered";
   return resident ? impl.store->preload(impl.stop) : Status();
 }

@@ -125,6 +125,13 @@ void log_mode(const Engine::Impl& impl) {
                     format_bytes(impl.ledger.bytes(MemoryUse(use))));
 }
 
+/// In the ring the working set to come needs room; a layer's quota sees to it otherwise.
+uint32_t slots_kept_empty(const Engine::Impl& impl) {
+  constexpr uint32_t kLeast = 128;
+  if (impl.options.pool != PoolKind::ring) return 0;
+  return std::max(kLeast, impl.slots->table().slot_total() / 4);
+}
+
 }  // namespace
 
 Status open_engine(const std::string& path, Engine::Impl& impl) {
@@ -165,12 +172,20 @@ Status open_engine(const std::string& path, Engine::Impl& impl) {
                                    *impl.store, impl.lookahead.get(), limits, impl.ledger);
   if (!forward) return forward.error();
   impl.forward = std::move(*forward);
-  impl.working_memory =
-      std::make_unique<WorkingMemory>(*impl.store, *impl.forward, impl.ledger,
-                                      memory.budget_bytes - std::min(memory.budget_bytes,
-                                                                     memory.overhead_bytes));
+  impl.working_memory = std::make_unique<WorkingMemory>(
+      *impl.store, *impl.forward, impl.ledger, impl.log,
+      WorkingMemory::Options{.budget_bytes = memory.budget_bytes,
+                             .overhead_bytes = memory.overhead_bytes,
+                             .limits = {.cap_bytes = impl.options.ram_bytes,
+                                        .headroom_bytes = impl.options.headroom_bytes,
+                                        .floor_bytes = cache_bytes_min(impl),
+                                        .planned_bytes = impl.mode.cache_bytes}});
   // Long steps must not leave the drive without orders.
   impl.pool->set_interlude([store = impl.store.get()] { store->pump(); });
+  impl.idle_fill = std::make_unique<IdleFill>(
+      *impl.store, *impl.census,
+      IdleFill::Options{.enabled = impl.options.prewarm == Switch::on && impl.mode.mode != "resident",
+                        .slots_kept_empty = slots_kept_empty(impl)});
   impl.mode.load_s = os::seconds_between(start, os::now_ns());
   log_mode(impl);
   return {};

@@ -81,7 +81,12 @@ Status ModelFiles::open_shards(const gguf::GgufFile& file, const EngineOptions& 
   if (!uring_refusal.empty())
     log.info("io_uring is not to be had ({}); reading with {} threads", uring_refusal,
              options.io_threads);
-  queue_ = std::make_unique<io::ReadQueue>(*reader_, std::move(facts));
+  queue_ = std::make_unique<io::ReadQueue>(
+      *reader_, std::move(facts),
+      io::ReadQueueOptions{
+          .prefetch_chunk_bytes = static_cast<uint32_t>(options.prefetch_chunk_bytes),
+          .prefetch_in_service_max = options.prefetch_cap,
+          .prefetch_in_service_beside_demand_max = options.prefetch_cap_demand});
   return {};
 }
 
@@ -95,6 +100,12 @@ uint32_t ModelFiles::expert_alignment(size_t layer) const {
   for (const ExpertPart& part : weights_->experts[layer].parts())
     most = std::max(most, queue_->alignment(part.first_expert.file));
   return most;
+}
+
+uint64_t ModelFiles::file_bytes() const {
+  uint64_t sum = 0;
+  for (const auto& shard : shards_) sum += shard->bytes();
+  return sum;
 }
 
 uint64_t ModelFiles::dense_arena_bytes() const {

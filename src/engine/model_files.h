@@ -45,6 +45,7 @@ class ModelFiles {
   std::string_view reader_name() const { return reader_->name(); }
   const std::string& display_name() const { return display_name_; }
   const std::vector<std::string>& paths() const { return paths_; }  ///< of every shard
+  uint64_t file_bytes() const;                                      ///< of all shards
 
   /// What load_dense() will take.
   uint64_t dense_arena_bytes() const;

@@ -22,6 +22,7 @@ uint64_t sum_words(const std::byte* begin, size_t bytes) {
 
 double Engine::measure_ram_rate() {
   Impl& impl = *impl_;
+  const IdleFill::Request request(*impl.idle_fill);
   // Slots that hold experts, and the dense weights: memory that has been touched. Untouched pages
   // would all be the same page of zeros.
   std::vector<std::span<const std::byte>> pieces;

@@ -46,6 +46,7 @@ Status SessionState::append(std::span<const text::TokenId> added, LogitsWanted w
   for (const text::TokenId token : added)
     if (token < 0 || static_cast<size_t>(token) >= engine.facts.vocabulary_size)
       return make_error(ErrorKind::usage, "{} is not a token of this model", token);
+  const IdleFill::Request request(*engine.idle_fill);
   if (added.size() > 1) engine.store->mark();
   bool finite = true;
   const auto sink = [&](std::span<const float> rows, size_t count) {

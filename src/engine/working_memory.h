@@ -1,34 +1,57 @@
-// The working memory of a prompt, borrowed from the expert cache. Between prompts every byte of the
-// budget holds experts; a prompt takes what it needs (empty slots first, then the least useful
-// experts), and the first decoded token gives it back. The ledger stays within the budget
-// throughout. One thread at a time.
+// Who has the memory while the engine runs. The expert cache has all that the budget leaves, and it
+// is also the one thing that can shrink without changing a result, so the others borrow from it:
+//
+//   a prompt   takes its working memory from the cache (empty slots first, then the least useful
+//              experts); the first decoded token gives it back,
+//   the system takes what it runs out of (engine/cache_balance), and the cache has it back slowly.
+//
+// The ledger stays within the budget throughout. Called between steps, by whoever owns the store.
 #pragma once
 
 #include <cstdint>
 
 #include "base/ledger.h"
+#include "base/log.h"
+#include "engine/cache_balance.h"
 #include "experts/expert_store.h"
 #include "forward/forward_pass.h"
+#include "os/memory_pressure.h"
 
 namespace sluice {
 
 class WorkingMemory {
  public:
-  /// `budget_bytes` for all that the ledger knows. All of these must outlive it.
-  WorkingMemory(ExpertStore& store, ForwardPass& forward, const Ledger& ledger,
-                uint64_t budget_bytes)
-      : store_(store), forward_(forward), ledger_(ledger), budget_bytes_(budget_bytes) {}
+  struct Options {
+    uint64_t budget_bytes = 0;    ///< of the process
+    uint64_t overhead_bytes = 0;  ///< of it: what the ledger does not know
+    BalanceLimits limits = {};
+  };
+  /// All of these must outlive it.
+  WorkingMemory(ExpertStore& store, ForwardPass& forward, const Ledger& ledger, const Log& log,
+                const Options& options)
+      : store_(store),
+        forward_(forward),
+        ledger_(ledger),
+        log_(log),
+        options_(options),
+        balance_(options.limits) {}
 
   /// Before a step of so many tokens. REQUIRES: no leases.
   void make_room(size_t token_count);
 
  private:
   uint64_t free_bytes() const;
+  void watch_system(size_t token_count);
 
   ExpertStore& store_;
   ForwardPass& forward_;
   const Ledger& ledger_;
-  const uint64_t budget_bytes_;
+  const Log& log_;
+  const Options options_;
+  CacheBalance balance_;
+  os::MemoryPressure pressure_;
+  uint64_t watched_ns_ = 0;  ///< when the system was last looked at
+  uint64_t lent_bytes_ = 0;  ///< to the prompt
 };
 
 }  // namespace sluice

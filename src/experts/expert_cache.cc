@@ -110,6 +110,12 @@ void ExpertCache::unbind(SlotIndex slot) {
   table_.state(slot).clear();
 }
 
+uint32_t ExpertCache::empty_count() const {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < table_.plan().classes.size(); ++i) count += lists_.count(empty_list(i));
+  return count;
+}
+
 void ExpertCache::clear() {
   for (SlotIndex slot = 0; slot < bound_.size(); ++slot)
     if (bound_[slot]) unbind(slot);

@@ -96,6 +96,8 @@ class ExpertCache {
   void lend(std::span<const Share> shares);
   /// Gives every layer its own quota again.
   void end_lending() { lend({}); }
+  /// Slots that nothing is bound to.
+  uint32_t empty_count() const;
   uint32_t quota(uint32_t layer) const { return quota_[layer]; }
   uint32_t slot_count(uint32_t layer) const { return lists_.count(home_list(layer)); }
 

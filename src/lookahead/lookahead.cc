@@ -16,20 +16,27 @@ PickState pick_state(Whereabouts whereabouts) {
 }  // namespace
 
 Lookahead::Lookahead(Backend& backend, const ModelConfig& config, const WeightMap& map,
-                     ExpertStore& store, const Correction* correction, UsageCensus* census,
-                     const Options& options)
+                     ExpertStore& store, const Notes& notes, const Options& options)
     : backend_(backend),
       store_(store),
-      census_(census),
+      notes_(notes),
       used_count_(config.expert_used_count),
-      predictor_(backend, config, map, options.predictor, correction),
+      predictor_(backend, config, map, options.predictor, notes.correction),
       governor_(options.governor),
       stats_(static_cast<uint32_t>(config.layer_count()), options.predictor.width_max),
-      read_ahead_(store, census, options.read_ahead),
-      pick_states_(config.expert_used_count) {}
+      read_ahead_(store, notes.census, options.read_ahead),
+      pick_states_(config.expert_used_count),
+      own_scores_(config.expert_count) {}
 
 void Lookahead::begin_step(size_t token_count, const float* hidden) {
+  token_count_ = token_count;
   is_decode_ = token_count == 1;
+  traced_.clear();
+  if (notes_.trace != nullptr) {
+    notes_.trace->abandon();  // of a step that failed
+    notes_.trace->begin(is_decode_ ? StepKind::decode : StepKind::prompt,
+                        static_cast<uint32_t>(token_count));
+  }
   if (!is_decode_) return read_ahead_.begin_step(token_count);
   before_ = {.now_ns = store_.queue().now_ns(),
              .busy_ns = store_.queue().stats().busy_ns,
@@ -44,11 +51,7 @@ void Lookahead::begin_layer(uint32_t layer) {
 
 void Lookahead::on_routing(uint32_t layer, size_t token_count, const BatchBuffers& batch) {
   const std::span<const int32_t> experts(batch.routing.experts, token_count * used_count_);
-  if (census_ != nullptr) {
-    const PickSource source = is_decode_ ? PickSource::decode : PickSource::prompt;
-    for (const int32_t expert : experts)
-      census_->add({layer, static_cast<uint32_t>(expert)}, source);
-  }
+  note_routing(layer, experts);
   if (!is_decode_) return;
   for (uint32_t rank = 0; rank < used_count_; ++rank)
     pick_states_[rank] =
@@ -56,8 +59,30 @@ void Lookahead::on_routing(uint32_t layer, size_t token_count, const BatchBuffer
   stats_.on_routing(layer, experts, pick_states_);
 }
 
+void Lookahead::note_routing(uint32_t layer, std::span<const int32_t> experts) {
+  if (notes_.census != nullptr) {
+    const PickSource source = is_decode_ ? PickSource::decode : PickSource::prompt;
+    for (const int32_t expert : experts)
+      notes_.census->add({layer, static_cast<uint32_t>(expert)}, source);
+  }
+  if (notes_.trace == nullptr) return;
+  // A long prompt passes a layer in several batches; the trace has all its tokens together.
+  traced_.insert(traced_.end(), experts.begin(), experts.end());
+  if (traced_.size() < token_count_ * used_count_) return;
+  notes_.trace->routing(layer, traced_);
+  traced_.clear();
+}
+
+/// What the layer's router said, and with which weights it chose.
+void Lookahead::trace_scores(uint32_t layer, const BatchBuffers& batch) {
+  backend_.predict({&layer, 1}, batch.hidden, own_scores_.data());
+  notes_.trace->scores(layer, 0, own_scores_);
+  notes_.trace->weights(layer, {batch.routing.weights, used_count_});
+}
+
 void Lookahead::look_ahead(uint32_t layer, const BatchBuffers& batch) {
   if (!is_decode_) return;
+  if (notes_.trace != nullptr && notes_.trace->header().has_scores) trace_scores(layer, batch);
   if (reach().distance > 0)
     guess(predictor_.predict(layer,
                              {.hidden = batch.hidden,
@@ -74,6 +99,10 @@ void Lookahead::look_ahead(uint32_t layer, const BatchBuffers& batch) {
 void Lookahead::guess(std::span<const Prediction> predictions) {
   for (const Prediction& prediction : predictions) {
     stats_.on_prediction(prediction);
+    if (notes_.trace != nullptr) {
+      notes_.trace->predicted(prediction.layer, prediction.distance, prediction.experts);
+      notes_.trace->scores(prediction.layer, prediction.distance, prediction.router_logits);
+    }
     for (uint32_t rank = 0; rank < prediction.experts.size(); ++rank)
       store_.guess({.id = {prediction.layer, prediction.experts[rank]},
                     .distance = prediction.distance,
@@ -82,8 +111,9 @@ void Lookahead::guess(std::span<const Prediction> predictions) {
 }
 
 void Lookahead::end_step() {
+  if (notes_.trace != nullptr) notes_.trace->end();
   if (!is_decode_) return read_ahead_.end_step();
-  if (census_ != nullptr) census_->on_decode_token();
+  if (notes_.census != nullptr) notes_.census->on_decode_token();
   const ExpertStats after = store_.stats();
   const GuessStats guesses = after.all_guesses(), guesses_before = before_.experts.all_guesses();
   const auto count = [](uint64_t now, uint64_t then) { return static_cast<uint32_t>(now - then); };

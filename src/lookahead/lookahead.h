@@ -1,7 +1,8 @@
 // Everything that reads experts before they are asked for, seen from the forward pass: while a token
 // is decoded, the routers of later layers are asked early (predictor) as far as it pays (governor);
 // while a long prompt passes, the next layers are read ahead (read_ahead). What it learns it keeps:
-// how good its guesses were, and the census of which experts the model uses.
+// how good its guesses were, the census of which experts the model uses, and on request a trace of
+// every routing.
 //
 // It changes what is read when, never what is computed. Calls come from the thread that runs the
 // step, in this order:
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "experts/census.h"
+#include "experts/routing_trace_writer.h"
 #include "lookahead/governor.h"
 #include "lookahead/lookahead_stats.h"
 #include "lookahead/predictor.h"
@@ -32,9 +34,15 @@ class Lookahead {
     Predictor::Limits predictor = {};
     ReadAhead::Options read_ahead = {};
   };
-  /// Everything must outlive it; `correction` and `census` may be null.
+  /// What it is helped by and what it writes down; each may be null.
+  struct Notes {
+    const Correction* correction = nullptr;
+    UsageCensus* census = nullptr;
+    RoutingTraceWriter* trace = nullptr;
+  };
+  /// Everything must outlive it.
   Lookahead(Backend& backend, const ModelConfig& config, const WeightMap& map, ExpertStore& store,
-            const Correction* correction, UsageCensus* census, const Options& options);
+            const Notes& notes, const Options& options);
 
   void begin_step(size_t token_count, const float* hidden);
   void begin_layer(uint32_t layer);
@@ -54,17 +62,22 @@ class Lookahead {
     ExpertStats experts;
   };
   void guess(std::span<const Prediction> predictions);
+  void note_routing(uint32_t layer, std::span<const int32_t> experts);
+  void trace_scores(uint32_t layer, const BatchBuffers& batch);
 
   Backend& backend_;
   ExpertStore& store_;
-  UsageCensus* const census_;
+  const Notes notes_;
   const uint32_t used_count_;
   Predictor predictor_;
   Governor governor_;
   LookaheadStats stats_;
   ReadAhead read_ahead_;
   std::vector<PickState> pick_states_;  ///< [used]
+  std::vector<int32_t> traced_;         ///< of a layer so far, [token][used]
+  std::vector<float> own_scores_;       ///< [expert], for the trace
   bool is_decode_ = false;
+  size_t token_count_ = 0;
   Before before_;
 };
 

@@ -10,7 +10,7 @@ namespace sluice {
 inline constexpr uint32_t kDistanceMax = 3;
 
 struct Reach {
-  uint32_t distance = 2;  ///< layers ahead, at most kDistanceMax; 0: nothing is predicted
+  uint32_t distance = 0;  ///< layers ahead, at most kDistanceMax; 0: nothing is predicted
   uint32_t width = 0;     ///< experts named for each layer; 0: as many as the model uses
 
   friend bool operator==(const Reach&, const Reach&) = default;

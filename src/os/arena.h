@@ -31,9 +31,17 @@ class Arena {
   std::byte* begin() const { return begin_; }
   uint64_t bytes() const { return bytes_; }
 
-  /// Gives the pages of a range back to the system; they read as zeros afterwards.
+  /// Gives the pages of a range back to the system; they read as zeros afterwards, and come back
+  /// one small page at a time as they are touched.
   /// REQUIRES: offset and bytes are multiples of the page size.
   void release_pages(uint64_t offset, uint64_t bytes);
+
+  /// A released range is to be used again: it may have huge pages as before. Nothing is touched by
+  /// this. REQUIRES: as release_pages.
+  void reuse_pages(uint64_t offset, uint64_t bytes);
+
+  /// How much of a range is in memory now. REQUIRES: as release_pages.
+  uint64_t resident_bytes(uint64_t offset, uint64_t bytes) const;
 
   template <typename T>
   T* as(uint64_t offset = 0) const {
@@ -41,6 +49,8 @@ class Arena {
   }
 
  private:
+  void check_range(uint64_t offset, uint64_t bytes) const;
+
   std::byte* begin_ = nullptr;
   uint64_t bytes_ = 0;
 };

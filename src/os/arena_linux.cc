@@ -1,8 +1,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -72,13 +74,41 @@ Arena::~Arena() {
   if (begin_ != nullptr) munmap(begin_, bytes_);
 }
 
-void Arena::release_pages(uint64_t offset, uint64_t bytes) {
+void Arena::check_range(uint64_t offset, uint64_t bytes) const {
   const uint64_t page = page_bytes();
   CHECK(offset % page == 0 && bytes % page == 0);
   CHECK(offset <= bytes_ && bytes <= bytes_ - offset);
+}
+
+// A range that ends inside a huge page is cut out of it: the huge page becomes small ones, and the
+// kernel frees those of the range when it looks for memory. Left to itself it would later put the
+// pieces together again (khugepaged fills holes with zeros) and so take back what we gave: hence
+// the second advice.
+void Arena::release_pages(uint64_t offset, uint64_t bytes) {
+  check_range(offset, bytes);
   if (bytes == 0) return;
   // The system keeps locked pages; zeros are promised all the same.
   if (madvise(begin_ + offset, bytes, MADV_DONTNEED) != 0) std::memset(begin_ + offset, 0, bytes);
+  if (bytes_ >= kHugePageBytes) madvise(begin_ + offset, bytes, MADV_NOHUGEPAGE);
+}
+
+void Arena::reuse_pages(uint64_t offset, uint64_t bytes) {
+  check_range(offset, bytes);
+  if (bytes > 0 && bytes_ >= kHugePageBytes) madvise(begin_ + offset, bytes, MADV_HUGEPAGE);
+}
+
+uint64_t Arena::resident_bytes(uint64_t offset, uint64_t bytes) const {
+  check_range(offset, bytes);
+  const uint64_t page = page_bytes();
+  unsigned char is_resident[512];  // of so many pages at a time
+  uint64_t resident = 0;
+  for (uint64_t done = 0; done < bytes;) {
+    const uint64_t piece = std::min(bytes - done, std::size(is_resident) * page);
+    if (mincore(begin_ + offset + done, piece, is_resident) != 0) return resident;
+    for (uint64_t i = 0; i < piece / page; ++i) resident += (is_resident[i] & 1) * page;
+    done += piece;
+  }
+  return resident;
 }
 
 }  // namespace sluice::os

@@ -89,11 +89,42 @@ TEST(Arena, ReleasedPagesReadAsZerosAndLeaveTheResidentSet) {
   EXPECT_LT(resident_bytes() + kBytes * 3 / 4, full);
 }
 
+/// A slot's range, as a cache gives it back: it begins and ends inside of huge pages.
+TEST(Arena, ARangeInsideHugePagesGoesAndComesBackAsItIsTouched) {
+  constexpr uint64_t kBytes = 64 * kMiB;
+  constexpr uint64_t kBegin = 5 * kMiB + kPage, kRange = 37 * kMiB + 3 * kPage;
+  auto arena = Arena::allocate(kBytes, "a test");
+  ASSERT_TRUE(arena.ok());
+  EXPECT_EQ(arena->resident_bytes(0, kBytes), 0u) << "untouched";
+  std::memset(arena->begin(), 0x77, kBytes);
+  EXPECT_EQ(arena->resident_bytes(0, kBytes), kBytes);
+  const uint64_t full = resident_bytes();
+
+  arena->release_pages(kBegin, kRange);
+  EXPECT_EQ(arena->resident_bytes(kBegin, kRange), 0u);
+  EXPECT_EQ(arena->resident_bytes(0, kBytes), kBytes - kRange) << "and nothing else went";
+  EXPECT_NEAR(static_cast<double>(full - resident_bytes()), kRange, kMiB);
+  EXPECT_EQ(arena->begin()[kBegin - 1], std::byte{0x77});
+  EXPECT_EQ(arena->begin()[kBegin + kRange], std::byte{0x77});
+
+  arena->reuse_pages(kBegin, kRange);
+  EXPECT_EQ(arena->resident_bytes(kBegin, kRange), 0u) << "taking it again touches nothing";
+  std::memset(arena->begin() + kBegin, 0x33, kRange / kPage / 2 * kPage);
+  const uint64_t half = arena->resident_bytes(kBegin, kRange);
+  EXPECT_GE(half, kRange / 2 - kPage);
+  EXPECT_LE(half, kRange / 2 + 2 * kMiB) << "at most one huge page ahead";
+  std::memset(arena->begin() + kBegin, 0x33, kRange);
+  EXPECT_EQ(arena->resident_bytes(0, kBytes), kBytes);
+  EXPECT_NEAR(static_cast<double>(resident_bytes()), static_cast<double>(full), kMiB);
+}
+
 TEST(ArenaDeathTest, ReleaseDemandsWholePagesInside) {
   auto arena = Arena::allocate(4 * kPage, "a test");
   ASSERT_TRUE(arena.ok());
   EXPECT_DEATH(arena->release_pages(1, kPage), "check failed");
   EXPECT_DEATH(arena->release_pages(kPage, 4 * kPage), "check failed");
+  EXPECT_DEATH(arena->reuse_pages(0, 5 * kPage), "check failed");
+  EXPECT_DEATH(static_cast<void>(arena->resident_bytes(0, 1)), "check failed");
 }
 
 }  // namespace

@@ -28,7 +28,6 @@
 // changes of thread a read (3.1), the rate that of the drive both times.
 #include <fcntl.h>
 
-#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <system_error>

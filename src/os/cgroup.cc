@@ -170,7 +170,8 @@ std::vector<Group> ruling_groups(const std::string& root, std::string_view contr
   return groups;
 }
 
-/// Limit, usage and reclaimable page cache of one group.
+/// Limit, usage and what can be reclaimed of one group. (v1 counts slabs apart and names no share
+/// of them; they are taken for used.)
 struct GroupMemory {
   std::optional<uint64_t> limit, usage;
   uint64_t reclaimable = 0;
@@ -185,7 +186,9 @@ GroupMemory read_group_memory(const Group& group) {
     const auto high = read_bytes(group.folder + "/memory.high");
     if (high) memory.limit = std::min(*high, memory.limit.value_or(*high));
     memory.usage = read_bytes(group.folder + "/memory.current");
-    memory.reclaimable = stat_value(stat, "active_file") + stat_value(stat, "inactive_file");
+    // "file" would be wrong here: it counts files on tmpfs, which cannot go anywhere.
+    memory.reclaimable = stat_value(stat, "active_file") + stat_value(stat, "inactive_file") +
+                         stat_value(stat, "slab_reclaimable");
   } else {
     memory.limit = read_bytes(group.folder + "/memory.limit_in_bytes");
     // The smallest limit of all ancestors, even of those a container cannot see.
@@ -237,6 +240,12 @@ CgroupMemory cgroup_memory(const std::string& root) {
     keep_smaller(total.left_bytes, *memory.limit - std::min(*memory.limit, used));
   }
   return total;
+}
+
+std::optional<std::string> cgroup_v2_folder(const std::string& root) {
+  std::vector<Group> groups;  // the process's own first
+  add_ruling_groups(root, Version::v2, {}, groups);
+  return groups.empty() ? std::nullopt : std::optional(groups.front().folder);
 }
 
 std::optional<size_t> cgroup_core_limit(const std::string& root) {

@@ -15,11 +15,15 @@
 namespace sluice::os {
 
 struct CgroupMemory {
-  /// The smallest of limit − (usage − reclaimable page cache); empty when nothing limits.
+  /// The smallest of limit − (usage − what can be reclaimed); empty when nothing limits. The page
+  /// cache of files can be reclaimed, and what the kernel keeps of names and inodes (slabs).
   std::optional<uint64_t> left_bytes;
   std::optional<uint64_t> limit_bytes;  ///< the smallest limit
 };
 CgroupMemory cgroup_memory(const std::string& root);
+
+/// The folder of the process's own group in version 2 of the interface.
+std::optional<std::string> cgroup_v2_folder(const std::string& root);
 
 /// The smallest CPU quota in whole cores, rounded up, at least 1; empty when there is none.
 std::optional<size_t> cgroup_core_limit(const std::string& root);

@@ -10,7 +10,7 @@ struct MemoryState {
   uint64_t total_bytes = 0;      ///< of the machine
   uint64_t available_bytes = 0;  ///< what the system could give without swapping (MemAvailable)
   /// What the control groups of this process (all ancestors, v1 and v2) still allow it: the
-  /// smallest of limit − (usage − reclaimable page cache). Empty when nothing limits.
+  /// smallest of limit − (usage − what can be reclaimed). Empty when nothing limits.
   std::optional<uint64_t> cgroup_left_bytes;
   std::optional<uint64_t> cgroup_limit_bytes;  ///< the smallest limit among them
 };

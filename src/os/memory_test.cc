@@ -65,6 +65,34 @@ TEST_F(CgroupTest, V2CountsTheThrottlingLimit) {
   EXPECT_EQ(memory().left_bytes, 0u);  // Over the limit already: nothing, not a huge number.
 }
 
+TEST_F(CgroupTest, V2CountsAllThatCanBeReclaimedAndNothingElse) {
+  mounts(kMountV2);
+  own_groups("0::/job\n");
+  const std::string group = "sys/fs/cgroup/job";
+  file(group + "/memory.max", "9000000");
+  file(group + "/memory.swap.max", "5000000");  // Swapped memory is of no use to us.
+  file(group + "/memory.current", "8000000");
+  file(group + "/memory.stat",
+       "anon 3000000\nfile 3500000\nkernel 1500000\nshmem 2000000\nswapcached 70000\n"
+       "inactive_anon 4000000\nactive_anon 1000000\ninactive_file 1000000\nactive_file 500000\n"
+       "slab_reclaimable 400000\nslab_unreclaimable 600000\nslab 1000000");
+  EXPECT_EQ(memory().left_bytes, 9'000'000u - (8'000'000u - 1'900'000u));
+}
+
+TEST_F(CgroupTest, V2LimitOfAGrandparentBesideBusySiblings) {
+  mounts(kMountV2);
+  own_groups("0::/slice/service/job\n");
+  const std::string top = "sys/fs/cgroup/slice";
+  file(top + "/memory.max", "10000000");
+  file(top + "/memory.current", "9000000");  // most of it by others
+  file(top + "/service/memory.high", "8000000");
+  file(top + "/service/memory.current", "500000");
+  file(top + "/service/job/memory.max", "max");
+  file(top + "/service/job/memory.current", "400000");
+  EXPECT_EQ(memory().limit_bytes, 8'000'000u);
+  EXPECT_EQ(memory().left_bytes, 1'000'000u);
+}
+
 TEST_F(CgroupTest, V2InsideAContainerSeesItsGroupAsTheRoot) {
   mounts(kMountV2);
   own_groups("0::/\n");

@@ -3,7 +3,7 @@
 // Add faults, reordering or a seed to taste. Any thread.
 #pragma once
 
-#include <cstddef>
+#include <ostream>
 #include <string_view>
 #include <vector>
 
@@ -34,6 +34,11 @@ inline FakeDriveOptions shallow_drive() {
 struct FakeDriveKind {
   std::string_view name;
   FakeDriveOptions options;
+
+  /// For the names of tests.
+  friend std::ostream& operator<<(std::ostream& out, const FakeDriveKind& kind) {
+    return out << kind.name;
+  }
 };
 
 inline std::vector<FakeDriveKind> fake_drive_kinds() {

@@ -10,6 +10,7 @@
 
 #include "base/units.h"
 #include "os/arena.h"
+#include "testing/fake_drive_kinds.h"
 #include "testing/random_bytes.h"
 
 namespace sluice {
@@ -101,6 +102,72 @@ TEST_F(FakeDriveTest, ReadsBeyondTheServicePlacesWait) {
   FakeDrive drive = make(options);
   run(drive, {op(0, 0), op(0, 1), op(0, 2)});
   EXPECT_EQ(drive.now_ns(), 3 * (50'000 + kWireNs));
+}
+
+TEST_F(FakeDriveTest, AReadWaitsForThoseBeforeItOnTheWire) {
+  // A chunk four times the size, submitted a little earlier, and then one that somebody waits for.
+  FakeDrive drive = make(kSimpleDrive);
+  const auto chunk = op(0, 0), wanted = op(0, 1, kBufferBytes / 4);
+  drive.submit({&chunk, 1});
+  drive.advance(10'000);
+  drive.submit({&wanted, 1});
+  run(drive, {});
+  EXPECT_EQ(drive.log()[0].finished_ns, 50'000 + kWireNs);
+  EXPECT_EQ(drive.log()[1].finished_ns, 50'000 + kWireNs + kWireNs / 4);
+  // Found after the wire is free again, it takes what it would take alone.
+  drive.submit({&chunk, 1});
+  const uint64_t start = drive.now_ns();
+  drive.advance(kWireNs);
+  drive.submit({&wanted, 1});
+  run(drive, {});
+  EXPECT_EQ(drive.log()[3].finished_ns, start + kWireNs + 50'000 + kWireNs / 4);
+}
+
+TEST_F(FakeDriveTest, TheLogTellsWhenReadsEndAndAreReturned) {
+  FakeDrive drive = make(kSimpleDrive);
+  const auto read = op(0, 0);
+  drive.submit({&read, 1});
+  EXPECT_EQ(drive.log()[0].returned_ns, 0u);
+  drive.advance(1'000'000);
+  run(drive, {});
+  EXPECT_EQ(drive.log()[0].finished_ns, 50'000 + kWireNs);
+  EXPECT_EQ(drive.log()[0].returned_ns, 1'000'000u);
+}
+
+TEST_F(FakeDriveTest, IdleTimeIsWhatNoReadCovers) {
+  FakeDrive drive = make(kSimpleDrive);
+  EXPECT_EQ(drive.idle_ns(), 0u);
+  drive.advance(300);
+  EXPECT_EQ(drive.idle_ns(), 300u) << "before the first read";
+  const auto first = op(0, 0), second = op(0, 1);
+  drive.submit({&first, 1});
+  drive.advance(20'000);
+  drive.submit({&second, 1});  // both are busy, for 50 µs and two wires, or for longer
+  const uint64_t end = std::max(300 + 50'000 + 2 * kWireNs, 20'300 + 50'000 + kWireNs);
+  EXPECT_EQ(drive.log()[1].finished_ns, end);
+  drive.advance(end + 7'000 - drive.now_ns());
+  EXPECT_EQ(drive.idle_ns(), 7'300u) << "it ended, though nobody has looked";
+  run(drive, {});
+  EXPECT_EQ(drive.idle_ns(), 7'300u);
+  run(drive, {op(0, 2)});
+  EXPECT_EQ(drive.idle_ns(), 7'300u);
+}
+
+TEST_F(FakeDriveTest, KindsReachTheirRateAtTheirDepth) {
+  const std::map<std::string_view, double> gigabytes_per_s{
+      {"slow", 0.5}, {"fast", 3.0}, {"deep", 7.0}, {"shallow", 1.0}};
+  for (const FakeDriveKind& kind : fake_drive_kinds()) {
+    FakeDrive drive = make(kind.options);
+    std::vector<os::ReadOp> ops;
+    for (size_t i = 0; i < kBufferCount; ++i) ops.push_back(op(0, i));
+    run(drive, ops);
+    const auto bytes = static_cast<double>(kBufferCount * kBufferBytes);
+    const double rounds = kind.name == "shallow" ? kBufferCount : 1;
+    const double latency_ns = rounds * static_cast<double>(kind.options.latency_ns);
+    EXPECT_NEAR(bytes / (static_cast<double>(drive.now_ns()) - latency_ns),
+                gigabytes_per_s.at(kind.name), 0.02)
+        << kind.name;
+  }
 }
 
 TEST_F(FakeDriveTest, TimePassesByAdvanceAndByLookingInVain) {

@@ -1,0 +1,83 @@
+// A contest between orders of eviction. No single order is best: use rates win where a topic lasts,
+// and lose, by far, to plain recency where it has just changed. So each order keeps a shadow of the
+// expert cache, a list of the experts that it would hold, and whichever shadow has missed least of
+// late leads: the cache evicts by its order. The contest is never much worse than recency, which is
+// LRU, because recency takes part.
+//
+//   shadows   per layer and order, as many slots as the layer has in the cache (a ring's slots are
+//             dealt out evenly); no bytes, no reads
+//   misses    of each order, added over all layers, halved about every 700 tokens
+//   leader    changes when a challenger is ahead by more than chance explains: by the square root
+//   of
+//             the leader's misses, for recency a quarter of that, for it is the safe choice
+//
+// Prompts teach but do not count: their experts come all at once, which says nothing of decoding.
+// Costs about a microsecond a layer and token. Same calls, same decisions, on any machine. One
+// thread at a time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "experts/use_forecast.h"
+#include "model/expert_id.h"
+
+namespace sluice {
+
+class EvictionContest {
+ public:
+  using Order = UseForecast::Order;
+
+  struct Layer {
+    uint32_t expert_count = 0;  ///< 0: nothing streams
+    uint32_t slot_count = 0;    ///< experts that may be here at once
+  };
+  EvictionContest(const std::vector<Layer>& layers, uint32_t used_count);
+
+  /// A decode step begins: the misses of the last one are settled.
+  void begin_token();
+  /// The router of a layer chose these for the one token of the step, the strongest first. Comes
+  /// before anything leaves for them.
+  void on_routing(uint32_t layer, std::span<const uint16_t> chosen);
+  /// The same for a batch of a prompt, [token][used].
+  void on_prompt_routing(uint32_t layer, std::span<const uint16_t> chosen);
+
+  /// Whether `a` should leave rather than `b`; a strict order. Where layers compete, worth is
+  /// compared as it is and age in tokens; of equals that leaves whose layer's turn is farthest.
+  bool leaves_before(ExpertId a, ExpertId b) const;
+
+  Order leader() const { return leader_; }
+  static std::string_view order_name(Order order);
+
+  /// What it takes for a model.
+  static uint64_t bytes_for(const std::vector<Layer>& layers);
+
+ private:
+  static constexpr size_t kOrderCount = UseForecast::kOrderCount;
+  using Misses = std::array<uint64_t, kOrderCount>;
+
+  struct Shadows {
+    UseForecast forecast;
+    uint32_t slot_count;
+    uint64_t ran_at = 0;                                       ///< the step of its last routing
+    std::vector<uint8_t> holders;                              ///< [expert], a bit for each order
+    std::array<std::vector<uint16_t>, kOrderCount> residents;  ///< [order][slot]
+  };
+
+  static uint64_t count_misses(Shadows& shadows, Order order, std::span<const uint16_t> chosen);
+  static void admit(Shadows& shadows, Order order, uint16_t expert);
+  void choose_leader();
+
+  std::vector<uint32_t> shadows_of_;  ///< [layer]; kNone where all experts stay or nothing streams
+  std::vector<Shadows> shadows_;
+  uint32_t used_count_;
+  uint64_t clock_ = 0;  ///< routings seen
+  Order leader_ = Order::recency;
+  Misses misses_{};  ///< in units of 2^-kMissShift
+  Misses step_misses_{};
+};
+
+}  // namespace sluice
