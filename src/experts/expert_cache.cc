@@ -31,7 +31,7 @@ ExpertCache::ExpertCache(SlotTable& table, const Options& options,
 
 void ExpertCache::begin_tokens(uint32_t count) {
   ++turn_;
-  layer_ = 0;
+  first_layer_ahead_ = 0;
   policy_->on_tokens(count);
 }
 
@@ -62,7 +62,8 @@ SlotIndex ExpertCache::choose_slot(uint32_t layer, SlotUse use) const {
   if (use == SlotUse::idle_fill) return kNoSlot;
   if (entitled && quota_[layer] != kNoQuota) {
     const uint32_t giver = most_over_quota(slot_class);
-    if (giver != kNoSlotClass) return least_useful(giver, use);
+    const SlotIndex slot = giver == kNoSlotClass ? kNoSlot : least_useful(giver, use);
+    if (slot != kNoSlot) return slot;
   }
   return least_useful(home, use);
 }

@@ -2,8 +2,9 @@
 // bytes and starts no reads; given the same calls it makes the same decisions, on any machine and
 // without one.
 //
-// A layer below its quota gets an empty slot, or one that a layer above its quota loses; a layer at
-// its quota loses one of its own. Within a layer leaves first
+// A layer below its quota gets an empty slot, or one that the layer furthest above its quota loses;
+// a layer at its quota, or to which nobody can give, loses one of its own. Within a layer leaves
+// first
 //   1. what was prefetched and never used: it is worth nothing,
 //   2. then whatever the policy (experts/eviction) ranks lowest.
 // Never leaves what is leased or being read. What was predicted in this token for a layer still to
@@ -51,7 +52,7 @@ class ExpertCache {
   void begin_tokens(uint32_t count);
   /// The layer whose turn it is, and who leaves while it lasts.
   void begin_layer(uint32_t layer, Ranking ranking) {
-    layer_ = layer;
+    first_layer_ahead_ = layer + 1;
     ranking_ = ranking;
   }
 
@@ -75,8 +76,9 @@ class ExpertCache {
     return std::exchange(asked_at_[number_of(id)], mark_) != mark_;
   }
 
-  /// Takes a slot of the class out of use: an empty one, else the least useful of the layer with
-  /// the most slots, whose quota shrinks. kNoSlot when all must stay. The slot is empty.
+  /// Takes a slot of the class out of use: an empty one, else the least useful of the layer that
+  /// holds most beyond its quota. The layer with the largest quota pays. kNoSlot when all must
+  /// stay. Lending ends. The slot is empty.
   SlotIndex withdraw(uint32_t slot_class);
   /// Puts the slot withdrawn last back into use; kNoSlot when none is out.
   SlotIndex restore(uint32_t slot_class);
@@ -116,7 +118,7 @@ class ExpertCache {
   uint32_t number_of(ExpertId id) const { return first_expert_[id.layer] + id.index; }
   bool is_predicted(SlotIndex slot) const {
     const ExpertId id = id_of_[slot];
-    return id.layer > layer_ && predicted_at_[number_of(id)] == turn_;
+    return id.layer >= first_layer_ahead_ && predicted_at_[number_of(id)] == turn_;
   }
   bool may_leave(SlotIndex slot) const {
     const SlotState& state = table_.state(slot);
@@ -137,15 +139,15 @@ class ExpertCache {
   std::vector<uint32_t> own_quota_;  ///< [layer], less what is withdrawn
   std::vector<uint32_t> quota_;      ///< [layer], at present
 
-  std::vector<uint32_t> first_expert_;   ///< [layer], counting experts over all layers
-  std::vector<SlotIndex> slot_of_;       ///< [expert]
-  std::vector<uint64_t> asked_at_;       ///< [expert]: the mark at which it was last asked for
-  std::vector<uint64_t> predicted_at_;   ///< [expert]: the turn in which it was last predicted
-  std::vector<ExpertId> id_of_;          ///< [slot]
-  std::vector<bool> bound_;              ///< [slot]
-  std::vector<bool> unused_prefetch_;    ///< [slot]
+  std::vector<uint32_t> first_expert_;  ///< [layer], counting experts over all layers
+  std::vector<SlotIndex> slot_of_;      ///< [expert]
+  std::vector<uint64_t> asked_at_;      ///< [expert]: the mark at which it was last asked for
+  std::vector<uint64_t> predicted_at_;  ///< [expert]: the turn in which it was last predicted
+  std::vector<ExpertId> id_of_;         ///< [slot]
+  std::vector<bool> bound_;             ///< [slot]
+  std::vector<bool> unused_prefetch_;   ///< [slot]
 
-  uint32_t layer_ = 0;
+  uint32_t first_layer_ahead_ = 0;  ///< the first whose turn in this token is still to come
   Ranking ranking_ = Ranking::worth;
   uint64_t turn_ = 1;
   uint64_t mark_ = 1;

@@ -3,62 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
-#include <list>
-#include <string>
-#include <string_view>
 
-#include "base/random.h"
+#include "experts/cache_test.h"
 
 namespace sluice {
 namespace {
 
-constexpr PartMask kOnlyPart = 1;
-
-/// A cache over slots whose reads end at once. Layer i has expert_counts[i] experts in
-/// slot_counts[i] slots.
-class Cache {
- public:
-  Cache(const std::vector<uint32_t>& expert_counts, const std::vector<uint32_t>& slot_counts) {
-    std::vector<SlotPool::Layer> layers;
-    for (const uint32_t count : slot_counts)
-      layers.push_back({SlotLayout{.slot_bytes = 64, .alignment = 64}, count});
-    auto pool = SlotPool::allocate(std::move(layers), ledger_);
-    CHECK(pool.ok());
-    pool_ = std::move(*pool);
-    cache_.emplace(*pool_, expert_counts, std::make_unique<LruPolicy>(pool_->slot_total()));
-  }
-
-  ExpertCache& operator*() { return *cache_; }
-  ExpertCache* operator->() { return &*cache_; }
-  SlotState& state(SlotIndex slot) { return pool_->state(slot); }
-  SlotPool& pool() { return *pool_; }
-
-  /// Uses an expert as a token does: true when it was there.
-  bool use(ExpertId id) {
-    const SlotIndex slot = cache_->find(id);
-    if (slot != kNoSlot) {
-      cache_->touch(slot);
-      return true;
-    }
-    fill(cache_->bind(id));
-    return false;
-  }
-
-  void fill(SlotIndex slot) {
-    ASSERT_NE(slot, kNoSlot);
-    state(slot).begin_read();
-    state(slot).part_ready(kOnlyPart, kOnlyPart);
-  }
-
- private:
-  Ledger ledger_;
-  std::unique_ptr<SlotPool> pool_;
-  std::optional<ExpertCache> cache_;
-};
-
 uint64_t count_misses(const std::vector<uint32_t>& trace, uint32_t expert_count, uint32_t slots) {
-  Cache cache({expert_count}, {slots});
+  TestedCache cache(layer_setup({expert_count}, {slots}));
   uint64_t misses = 0;
   for (const uint32_t expert : trace) misses += cache.use({0, expert}) ? 0 : 1;
   return misses;
@@ -120,7 +74,7 @@ TEST(ExpertCache, ReplaysARecordedRouting) {
   ASSERT_EQ(trace.size(), 3u * 24 * 4);
   uint64_t fewest = trace.size();
   for (uint32_t slots = 4; slots <= 16; ++slots) {
-    Cache cache({16, 16, 16}, {slots, slots, slots});
+    TestedCache cache(layer_setup({16, 16, 16}, {slots, slots, slots}));
     uint64_t misses = 0;
     for (const ExpertId id : trace) misses += cache.use(id) ? 0 : 1;
     EXPECT_EQ(misses, misses_by_stack_distance(trace, slots)) << slots;
@@ -132,110 +86,146 @@ TEST(ExpertCache, ReplaysARecordedRouting) {
   }
 }
 
-/// LRU once more: a list for each layer, the most recently used at the front.
-class ListModel {
- public:
-  explicit ListModel(std::vector<uint32_t> slot_counts)
-      : slot_counts_(std::move(slot_counts)), used_(slot_counts_.size()) {}
+/// A ring hits as one list over all layers does: a cycle longer than it never does.
+TEST(ExpertCache, LayersCompeteInTheRing) {
+  TestedCache cache(ring_setup({4, 4, 4}, 6));
+  for (uint32_t round = 0; round < 5; ++round)
+    for (uint32_t layer = 0; layer < 3; ++layer)
+      for (const uint32_t index : {0, 1})
+        EXPECT_EQ(cache.use({layer, index}), round > 0) << "6 experts, 6 slots";
+  EXPECT_FALSE(cache.use({2, 3}));
+  EXPECT_FALSE(cache.holds({0, 0})) << "the least recently used of all layers";
+  for (uint32_t round = 0; round < 5; ++round)
+    for (uint32_t i = 0; i < 7; ++i) EXPECT_FALSE(cache.use({i / 4, i % 4}) && round > 0);
+}
 
-  bool holds(ExpertId id) const {
-    const auto& list = used_[id.layer];
-    return std::find(list.begin(), list.end(), id.index) != list.end();
-  }
-  void use(ExpertId id) {
-    used_[id.layer].remove(id.index);
-    used_[id.layer].push_front(id.index);
-  }
-  /// Makes room for one more, sparing what is leased. False when nothing may leave.
-  template <typename IsLeased>
-  bool make_room(uint32_t layer, const IsLeased& is_leased) {
-    auto& list = used_[layer];
-    if (list.size() < slot_counts_[layer]) return true;
-    for (auto place = list.rbegin(); place != list.rend(); ++place) {
-      if (is_leased(ExpertId{layer, *place})) continue;
-      list.erase(std::next(place).base());
-      return true;
-    }
-    return false;
-  }
+TEST(ExpertCache, AnUnusedPrefetchLeavesFirst) {
+  TestedCache cache(layer_setup({8}, {4}));
+  for (const uint32_t index : {0, 1}) cache.use({0, index});
+  ASSERT_TRUE(cache.bring({0, 2}, SlotUse::prefetch));
+  ASSERT_TRUE(cache.bring({0, 3}, SlotUse::prefetch));
+  cache.use({0, 2});  // it has proved right
+  cache.use({0, 4});
+  EXPECT_FALSE(cache.holds({0, 3})) << "though 0 was used longest ago";
+  cache.use({0, 5});
+  EXPECT_FALSE(cache.holds({0, 0}));
+  EXPECT_TRUE(cache.holds({0, 2}));
+}
 
- private:
-  const std::vector<uint32_t> slot_counts_;
-  std::vector<std::list<uint32_t>> used_;
-};
+/// Filling what is empty is not a guess: what came in that way is ranked as any other.
+TEST(ExpertCache, AnIdleFillTakesEmptySlotsOnlyAndIsNoGuess) {
+  TestedCache cache(layer_setup({8}, {2}));
+  cache.use({0, 0});
+  cache.use({0, 1});
+  EXPECT_FALSE(cache.bring({0, 2}, SlotUse::idle_fill)) << "nothing leaves for it";
+  cache->unbind(cache->find({0, 1}));
+  EXPECT_TRUE(cache.bring({0, 1}, SlotUse::idle_fill));
+  cache.use({0, 3});
+  EXPECT_FALSE(cache.holds({0, 0})) << "used before 1";
+  EXPECT_TRUE(cache.holds({0, 1}));
+}
 
-TEST(ExpertCache, IsTheSimpleModelOverRandomTraces) {
-  const std::vector<uint32_t> experts{7, 20, 0, 33}, slots{2, 9, 0, 5};
-  for (uint64_t seed = 1; seed <= 30; ++seed) {
-    SCOPED_TRACE(seed);
-    Random random(seed);
-    Cache cache(experts, slots);
-    ListModel model(slots);
-    std::vector<ExpertId> leased;
-    const auto is_leased = [&](ExpertId id) {
-      return std::ranges::find(leased, id) != leased.end();
-    };
-    for (int step = 0; step < 3000; ++step) {
-      const auto layer = std::array<uint32_t, 3>{0, 1, 3}[random.below(3)];
-      const ExpertId id{layer, static_cast<uint32_t>(random.below(experts[layer]))};
-      const bool here = model.holds(id);
-      ASSERT_EQ(cache->find(id) != kNoSlot, here);
-      if (here) {
-        cache->touch(cache->find(id));
-        model.use(id);
-      } else {
-        const SlotIndex slot = cache->bind(id);
-        ASSERT_EQ(slot != kNoSlot, model.make_room(layer, is_leased));
-        if (slot == kNoSlot) continue;
-        ASSERT_EQ(cache.state(slot).phase(), SlotPhase::empty);
-        ASSERT_EQ(cache->find(id), slot);
-        ASSERT_GE(slot, cache.pool().first_slot(layer));
-        ASSERT_LT(slot, cache.pool().first_slot(layer) + slots[layer]);
-        cache.fill(slot);
-        model.use(id);
-      }
-      if (random.below(3) == 0 && !is_leased(id)) {
-        cache.state(cache->find(id)).add_lease();
-        leased.push_back(id);
-      }
-      while (leased.size() > 8 || (!leased.empty() && random.below(4) == 0)) {
-        const size_t index = random.below(leased.size());
-        ASSERT_NE(cache->find(leased[index]), kNoSlot) << "a leased slot has left";
-        cache.state(cache->find(leased[index])).drop_lease();
-        leased.erase(leased.begin() + static_cast<std::ptrdiff_t>(index));
-      }
-    }
-  }
+TEST(ExpertCache, WhatIsPredictedStaysForAPrefetchAndIsTheLastToLeaveForDemand) {
+  TestedCache cache(ring_setup({4, 4, 4}, 3));
+  cache->begin_tokens(1);
+  cache->begin_layer(0, Ranking::worth);
+  for (const uint32_t index : {0, 1, 2}) cache.use({2, index});
+  for (const uint32_t index : {0, 1}) cache->predict({2, index});
+  EXPECT_TRUE(cache.bring({1, 0}, SlotUse::prefetch));
+  EXPECT_FALSE(cache.holds({2, 2})) << "the only one nobody expects";
+  cache->predict({1, 0});
+  EXPECT_FALSE(cache.bring({1, 1}, SlotUse::prefetch)) << "all are expected";
+  cache.use({0, 0});
+  EXPECT_FALSE(cache.holds({1, 0})) << "demand takes an expected one, the unused first";
+  EXPECT_TRUE(cache.holds({2, 0}) && cache.holds({2, 1}));
+  cache.use({0, 1});
+  EXPECT_FALSE(cache.holds({0, 0})) << "that one is expected no more";
+}
+
+TEST(ExpertCache, APredictionHoldsForItsTokenAndUntilItsLayer) {
+  TestedCache cache(ring_setup({4, 4, 4}, 2));
+  cache.use({1, 0});
+  cache.use({2, 0});
+  cache->begin_tokens(1);
+  cache->predict({1, 0});
+  cache->predict({2, 0});
+  EXPECT_FALSE(cache.bring({0, 0}, SlotUse::prefetch));
+  cache->begin_layer(1, Ranking::worth);
+  EXPECT_TRUE(cache.bring({0, 0}, SlotUse::prefetch));
+  EXPECT_FALSE(cache.holds({1, 0})) << "its turn has come";
+  cache.use({0, 0});
+  EXPECT_FALSE(cache.bring({0, 1}, SlotUse::idle_fill));
+  cache->begin_tokens(1);
+  cache->predict({0, 0});
+  EXPECT_TRUE(cache.bring({0, 1}, SlotUse::prefetch));
+  EXPECT_FALSE(cache.holds({2, 0})) << "that was for the token before";
+  cache.use({0, 1});
+  cache->predict({0, 1});
+  EXPECT_FALSE(cache.bring({1, 1}, SlotUse::prefetch)) << "the first layer is still to come";
+}
+
+/// The policy is told of uses by the number of the expert over all layers.
+TEST(ExpertCache, ThePolicyRanksOverLayersAndTime) {
+  const CacheSetup setup = ring_setup({2, 0, 2, 2}, 3);
+  TestedCache cache(setup, std::make_unique<DecayPolicy>(TestedCache::expert_total(setup), 4));
+  cache->begin_tokens(1);
+  for (const ExpertId id : {ExpertId{2, 0}, {2, 0}, {2, 0}, {0, 1}, {0, 1}, {3, 0}}) cache.use(id);
+  cache->begin_layer(0, Ranking::recency);
+  cache.use({3, 1});
+  EXPECT_FALSE(cache.holds({2, 0})) << "a prompt: the least recently used";
+  cache->begin_layer(0, Ranking::worth);
+  cache.use({0, 0});
+  EXPECT_FALSE(cache.holds({3, 0})) << "used once, and before 3 1";
+  cache->begin_tokens(8);  // 0 1 has 2/4 left
+  cache.use({3, 1});
+  cache.use({3, 1});
+  cache.use({0, 0});
+  cache.use({2, 1});
+  EXPECT_FALSE(cache.holds({0, 1}));
 }
 
 TEST(ExpertCache, SlotsBeingReadStay) {
-  Cache cache({5}, {2});
-  const SlotIndex first = cache->bind({0, 0});
+  TestedCache cache(layer_setup({5}, {2}));
+  const SlotIndex first = cache->bind({0, 0}, SlotUse::demand);
   cache.state(first).begin_read();
   cache.use({0, 1});
-  const SlotIndex slot = cache->bind({0, 2});
+  const SlotIndex slot = cache->bind({0, 2}, SlotUse::demand);
   EXPECT_NE(slot, first);
-  EXPECT_EQ(cache->find({0, 1}), kNoSlot);
+  EXPECT_FALSE(cache.holds({0, 1}));
   cache.state(slot).begin_read();
-  EXPECT_EQ(cache->bind({0, 3}), kNoSlot);
+  EXPECT_EQ(cache->bind({0, 3}, SlotUse::demand), kNoSlot);
   EXPECT_EQ(cache->eviction_count(), 1u);
 }
 
-TEST(ExpertCache, AFailedSlotIsDiscardedAndUsedAgain) {
-  Cache cache({5}, {1});
-  const SlotIndex slot = cache->bind({0, 0});
+TEST(ExpertCache, LeasedSlotsStay) {
+  TestedCache cache(layer_setup({5}, {2}));
+  cache.use({0, 0});
+  cache.use({0, 1});
+  cache.state(ExpertId{0, 0}).add_lease();
+  cache.use({0, 2});
+  EXPECT_TRUE(cache.holds({0, 0}));
+  cache.state(ExpertId{0, 2}).add_lease();
+  EXPECT_EQ(cache->bind({0, 3}, SlotUse::demand), kNoSlot);
+  cache.state(ExpertId{0, 0}).drop_lease();
+  EXPECT_NE(cache->bind({0, 3}, SlotUse::demand), kNoSlot);
+  EXPECT_FALSE(cache.holds({0, 0}));
+}
+
+TEST(ExpertCache, AFailedSlotIsForgottenAndUsedAgain) {
+  TestedCache cache(layer_setup({5}, {1}));
+  const SlotIndex slot = cache->bind({0, 0}, SlotUse::demand);
   cache.state(slot).begin_read();
   cache.state(slot).fail();
-  EXPECT_EQ(cache->bind({0, 1}), kNoSlot) << "its reads may still be in flight";
-  cache->discard(slot);
-  EXPECT_EQ(cache->find({0, 0}), kNoSlot);
+  EXPECT_EQ(cache->bind({0, 1}, SlotUse::demand), kNoSlot) << "reads may still be in flight";
+  cache->unbind(slot);
+  EXPECT_FALSE(cache.holds({0, 0}));
   EXPECT_EQ(cache.state(slot).phase(), SlotPhase::empty);
-  EXPECT_EQ(cache->bind({0, 1}), slot);
+  EXPECT_EQ(cache->bind({0, 1}, SlotUse::demand), slot);
   EXPECT_EQ(cache->eviction_count(), 0u);
 }
 
 TEST(ExpertCache, DistinctExpertsAreCountedFromTheMark) {
-  Cache cache({4}, {2});
+  TestedCache cache(layer_setup({4}, {2}));
   EXPECT_TRUE(cache->first_since_mark({0, 3}));
   EXPECT_FALSE(cache->first_since_mark({0, 3}));
   EXPECT_TRUE(cache->first_since_mark({0, 1}));
@@ -244,7 +234,7 @@ TEST(ExpertCache, DistinctExpertsAreCountedFromTheMark) {
 }
 
 TEST(ExpertCache, ClearingForgetsEveryExpert) {
-  Cache cache({4, 4}, {2, 3});
+  TestedCache cache(layer_setup({4, 4}, {2, 3}));
   for (const uint32_t layer : {0u, 1u})
     for (const uint32_t index : {0u, 1u}) cache.use({layer, index});
   cache->clear();
@@ -254,10 +244,12 @@ TEST(ExpertCache, ClearingForgetsEveryExpert) {
 }
 
 TEST(ExpertCacheDeathTest, OurOwnMistakesStopTheProcess) {
-  Cache cache({5}, {2});
+  TestedCache cache(layer_setup({5}, {2}));
   cache.use({0, 1});
-  EXPECT_DEATH(cache->bind({0, 1}), "check failed") << "it has a slot";
-  EXPECT_DEATH(cache->discard(cache->find({0, 1})), "check failed") << "it has not failed";
+  EXPECT_DEATH(cache->bind({0, 1}, SlotUse::demand), "check failed") << "it has a slot";
+  const SlotIndex slot = cache->find({0, 1});
+  cache.state(slot).add_lease();
+  EXPECT_DEATH(cache->unbind(slot), "check failed") << "somebody computes with it";
 }
 
 }  // namespace

@@ -6,22 +6,31 @@
 namespace sluice {
 
 SlotIndex ExpertCache::withdraw(uint32_t slot_class) {
-  // The layer that can best spare one; in the ring they have no quotas.
-  uint32_t layer = kNoSlotClass;
+  // The layer that can best spare one pays; in the ring none has a quota, and all pay together.
+  uint32_t payer = kNoSlotClass;
   for (uint32_t i = 0; i < own_quota_.size(); ++i)
     if (table_.class_of(i) == slot_class &&
-        (layer == kNoSlotClass || own_quota_[i] > own_quota_[layer]))
-      layer = i;
-  const bool ring = own_quota_[layer] == kNoQuota;
-  if (!ring && own_quota_[layer] <= used_count_) return kNoSlot;
+        (payer == kNoSlotClass || own_quota_[i] > own_quota_[payer]))
+      payer = i;
+  const bool ring = own_quota_[payer] == kNoQuota;
+  const uint32_t slots = table_.end_slot(slot_class) - table_.first_slot(slot_class);
+  const uint32_t left = ring ? slots - withdrawn_count(slot_class) : own_quota_[payer];
+  if (left <= used_count_) return kNoSlot;
+
+  if (!ring) --own_quota_[payer];
+  quota_ = own_quota_;
   SlotIndex slot = lists_.first(empty_list(slot_class));
-  const uint32_t left = lists_.count(home_list(layer));
-  if (slot == kNoSlot && left > used_count_) slot = least_useful(home_list(layer), SlotUse::demand);
-  if (slot == kNoSlot) return kNoSlot;
+  if (slot == kNoSlot) {
+    // All are held, so that somebody holds more than the quotas now say.
+    const uint32_t giver = ring ? home_list(payer) : most_over_quota(slot_class);
+    slot = least_useful(giver, SlotUse::demand);
+  }
+  if (slot == kNoSlot) {
+    if (!ring) quota_[payer] = ++own_quota_[payer];
+    return kNoSlot;
+  }
   if (bound_[slot]) evict(slot);
   lists_.move(slot, withdrawn_list(slot_class));
-  if (!ring) --own_quota_[layer];
-  quota_ = own_quota_;
   return slot;
 }
 

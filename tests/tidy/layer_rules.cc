@@ -90,8 +90,9 @@ std::string_view isa_of(std::string_view path) {
   return path.starts_with("src/") ? isa_of_include(path.substr(4)) : std::string_view{};
 }
 
+/// "x_test.h" is what several tests of a folder share.
 bool is_test(std::string_view path) {
-  return path.ends_with("_test.cc") || path.ends_with("_fuzz.cc");
+  return path.ends_with("_test.cc") || path.ends_with("_test.h") || path.ends_with("_fuzz.cc");
 }
 
 /// "os/descriptor_linux.h": shared by the .cc files of one system, and theirs alone.

@@ -48,6 +48,7 @@ TEST(TidyLayers, TheFrontEndsSeeTheEngineOnly) {
 
 TEST(TidyLayers, TestingIsForTests) {
   EXPECT_TRUE(allowed("src/os/a_test.cc", "testing/a.h"));
+  EXPECT_TRUE(allowed("src/os/a_test.h", "testing/a.h"));
   EXPECT_TRUE(allowed("src/gguf/a_fuzz.cc", "testing/a.h"));
   EXPECT_TRUE(allowed("src/testing/a.cc", "gguf/a.h"));
   EXPECT_TRUE(allowed("tests/a_test.cc", "testing/a.h"));
