@@ -138,6 +138,7 @@ void declare_program(CLI::App& app, int& exit_code) {
   add_eval(app, exit_code);
   add_tokenize(app, exit_code);
   add_detokenize(app, exit_code);
+  add_trace(app, exit_code);
   const auto refuse = [](const std::string&) -> std::string {
     return "before a command only 'list' is possible; give a name behind the command";
   };
@@ -155,18 +156,27 @@ void declare_program(CLI::App& app, int& exit_code) {
                          "sluice inspect MODEL.gguf"}});
 }
 
+/// The command that the words have led to, and its own commands.
+const CLI::App& parsed_command(const CLI::App& app) {
+  const auto parsed = app.get_subcommands();
+  return parsed.empty() ? app : parsed_command(*parsed.front());
+}
+
 /// What is wrong with the options, in one line.
 int report_parse_error(const CLI::App& app, const CLI::ParseError& error) {
-  const auto parsed = app.get_subcommands();
-  const std::string command = parsed.empty() ? "" : " " + parsed.front()->get_name();
+  const CLI::App& command = parsed_command(app);
+  const bool has_commands = !command.get_subcommands([](const CLI::App*) { return true; }).empty();
   std::string problem = error.what();
   const std::vector<std::string> extras = app.remaining(true);
   const auto is_option = [](const std::string& word) { return word.starts_with('-'); };
   if (const auto option = std::ranges::find_if(extras, is_option); option != extras.end())
     problem = fmt::format("there is no option '{}'", *option);
+  else if (!extras.empty() && has_commands)
+    problem = fmt::format("there is no command '{}'", extras.front());
   else if (!extras.empty())
     problem = fmt::format("'{}' is one argument too many", extras.front());
-  return report(make_error(ErrorKind::usage, "{}; see 'sluice{} --help'", problem, command));
+  return report(
+      make_error(ErrorKind::usage, "{}; see '{} --help'", problem, command_path(command)));
 }
 
 }  // namespace
@@ -182,8 +192,7 @@ int run_program(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    const auto parsed = app.get_subcommands();
-    return report(write_output((parsed.empty() ? &app : parsed.front())->help()));
+    return report(write_output(parsed_command(app).help()));
   } catch (const CLI::CallForVersion& version) {
     return report(print_output("{}\n", version.what()));
   } catch (const CLI::ParseError& error) {

@@ -77,6 +77,7 @@ void add_tokenize(CLI::App& app, int& exit_code);
 void add_detokenize(CLI::App& app, int& exit_code);
 void add_inspect(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);
+void add_trace(CLI::App& app, int& exit_code);
 
 /// The whole program: parses, runs, returns the exit code.
 int run_program(int argc, const char* const* argv);

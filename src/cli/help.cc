@@ -55,7 +55,7 @@ class Formatter final : public CLI::FormatterBase {
 
   std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const override {
     const bool top = app->get_parent() == nullptr;
-    const std::string name = top ? "sluice" : "sluice " + app->get_name();
+    const std::string name = command_path(*app);
     std::string text =
         fmt::format("{}{} {}\n\nUsage:\n", name, top ? "" : ":", app->get_description());
     text += fmt::format("  {} {}\n", name, page_.arguments);
@@ -104,6 +104,11 @@ void set_help(CLI::App& command, HelpPage page) {
   const std::vector<std::string> groups = command.get_groups();
   const bool has_output = std::ranges::find(groups, "Output") != groups.end();
   command.set_help_flag("-h,--help", "this page")->group(has_output ? "Output" : "Options");
+}
+
+std::string command_path(const CLI::App& command) {
+  if (command.get_parent() == nullptr) return "sluice";
+  return command_path(*command.get_parent()) + " " + command.get_name();
 }
 
 std::vector<std::string> wrap_text(std::string_view text, size_t width) {

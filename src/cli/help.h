@@ -17,6 +17,9 @@ struct HelpPage {
 
 void set_help(CLI::App& command, HelpPage page);
 
+/// What one types to reach a command: "sluice", "sluice run", "sluice trace info".
+std::string command_path(const CLI::App& command);
+
 /// Breaks text into lines of at most `width` characters, at spaces. A longer word stays whole.
 std::vector<std::string> wrap_text(std::string_view text, size_t width);
 

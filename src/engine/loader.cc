@@ -100,17 +100,24 @@ void probe_drive(Engine::Impl& impl) {
   impl.mode.drive_latency_us = profile.latency_us;
 }
 
+/// "12–13 of 64 a layer", "a ring of 730".
+std::string describe_slots(const Engine::Impl& impl) {
+  if (impl.options.pool == PoolKind::ring)
+    return fmt::format("a ring of {}", impl.slots->table().slot_total());
+  const auto [least, most] = std::ranges::minmax(impl.mode.slots_per_layer);
+  return fmt::format("{}{} of {} a layer", least,
+                     least == most ? std::string() : fmt::format("–{}", most),
+                     impl.facts.expert_count);
+}
+
 void log_mode(const Engine::Impl& impl) {
   const RunMode& mode = impl.mode;
-  const auto [least, most] = std::ranges::minmax(mode.slots_per_layer);
   impl.log.info("{}: {}, {} layers, router: {}", impl.facts.file_name, impl.facts.architecture,
                 impl.facts.layer_count, impl.facts.router);
   impl.log.info(
-      "{}: {} dense in memory, {} for experts ({}{} of {} a layer), {} reads by {}, {} "
-      "threads of {}",
-      mode.mode, format_bytes(impl.facts.dense_bytes), format_bytes(mode.cache_bytes), least,
-      least == most ? std::string() : fmt::format("–{}", most), impl.facts.expert_count,
-      mode.direct ? "direct" : "buffered", mode.io, mode.threads, mode.isa);
+      "{}: {} dense in memory, {} for experts ({}), {} reads by {}, {} threads of {}",
+      mode.mode, format_bytes(impl.facts.dense_bytes), format_bytes(mode.cache_bytes),
+      describe_slots(impl), mode.direct ? "direct" : "buffered", mode.io, mode.threads, mode.isa);
   impl.log.info("context {} of {} trained positions; memory budget {} ({})", mode.context_tokens,
                 impl.facts.context_trained_tokens, format_bytes(mode.budget_bytes),
                 mode.budget_reason);

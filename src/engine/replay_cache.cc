@@ -127,17 +127,15 @@ class KeyedCache final : public ReplayCache {
       else
         missing_.push_back(expert);
     }
-    // Where not all fit, what is worth most comes last, so that it is what stays.
-    std::ranges::sort(missing_, {}, [&](uint32_t expert) { return keys_[expert]; });
     const uint32_t slot_count = pool_.slot_count(turn.layer);
     const bool waves = turn.experts.size() > slot_count;
     for (const uint32_t expert : missing_) {
+      is_here_[expert] = 1;
+      push(room, expert);
       if (room.here_count == slot_count)
         evict(room, waves);
       else
         ++room.here_count;
-      is_here_[expert] = 1;
-      push(room, expert);
     }
   }
 

@@ -3,7 +3,8 @@
 // same questions. All keep to the same rules:
 //
 //   - A turn's experts that are here are found first; then the others are read, one by one.
-//   - What a turn asks for does not leave in that turn, unless it alone fills the pool (waves).
+//   - What a turn asks for does not leave in that turn, unless it is more than the pool holds
+//     (waves). Then those stay, of all that were here, which are worth most.
 //
 // One thread at a time.
 #pragma once

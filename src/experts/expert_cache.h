@@ -91,11 +91,11 @@ class ExpertCache {
     uint32_t layer;
     uint32_t slot_count;
   };
-  /// Lets these layers have so many slots, at the cost of the others of their class, whose quotas
-  /// shrink alike; as far as no quota falls below used_count. Nothing leaves until it must.
-  void lend(std::span<const Share> shares);
+  /// Lets these layers have so many slots, at the cost of the others of their class, which keep at
+  /// least this share of their own quotas. Nothing leaves until it must.
+  void lend(std::span<const Share> shares, double kept_share);
   /// Gives every layer its own quota again.
-  void end_lending() { lend({}); }
+  void end_lending() { quota_ = own_quota_; }
   /// Slots that nothing is bound to.
   uint32_t empty_count() const;
   uint32_t quota(uint32_t layer) const { return quota_[layer]; }
@@ -130,6 +130,7 @@ class ExpertCache {
   bool leaves_before(SlotIndex a, SlotIndex b) const;
   uint32_t most_over_quota(uint32_t slot_class) const;
   void evict(SlotIndex slot);
+  void lend_class(uint32_t slot_class, std::span<const Share> shares, double kept_share);
 
   SlotTable& table_;
   const uint32_t used_count_;

@@ -103,7 +103,9 @@ class ExpertStore {
   uint64_t given_back_bytes() const { return given_back_bytes_; }
 
   /// See ExpertCache.
-  void lend(std::span<const ExpertCache::Share> shares) { cache_.lend(shares); }
+  void lend(std::span<const ExpertCache::Share> shares, double kept_share) {
+    cache_.lend(shares, kept_share);
+  }
   void end_lending() { cache_.end_lending(); }
   const ExpertCache& cache() const { return cache_; }
 

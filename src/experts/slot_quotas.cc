@@ -51,39 +51,40 @@ SlotIndex ExpertCache::restore(uint32_t slot_class) {
   return slot;
 }
 
-void ExpertCache::lend(std::span<const Share> shares) {
+void ExpertCache::lend(std::span<const Share> shares, double kept_share) {
   quota_ = own_quota_;
-  for (uint32_t slot_class = 0; slot_class < table_.plan().classes.size(); ++slot_class) {
-    const auto borrows = [&](uint32_t layer) {
-      return std::ranges::find(shares, layer, &Share::layer) != shares.end();
-    };
-    uint64_t wanted = 0, lendable = 0;
-    for (const Share& share : shares) {
-      const uint32_t own = own_quota_[share.layer];
-      if (table_.class_of(share.layer) == slot_class && own != kNoQuota)
-        wanted += share.slot_count - std::min(share.slot_count, own);
-    }
-    for (uint32_t layer = 0; layer < quota_.size(); ++layer)
-      if (table_.class_of(layer) == slot_class && own_quota_[layer] != kNoQuota && !borrows(layer))
-        lendable += own_quota_[layer] - std::min(own_quota_[layer], used_count_);
-    if (wanted == 0 || lendable == 0) continue;
-    // Lenders give in proportion to what they can spare; borrowers are served in their order.
-    const uint64_t taken = std::min(wanted, lendable);
-    uint64_t got = 0;
-    for (uint32_t layer = 0; layer < quota_.size(); ++layer) {
-      if (table_.class_of(layer) != slot_class || borrows(layer)) continue;
-      const uint64_t spare = own_quota_[layer] - std::min(own_quota_[layer], used_count_);
-      const uint64_t given = spare * taken / lendable;
-      quota_[layer] -= static_cast<uint32_t>(given);
-      got += given;
-    }
-    for (const Share& share : shares) {
-      if (table_.class_of(share.layer) != slot_class || share.slot_count <= quota_[share.layer])
-        continue;
-      const uint64_t more = std::min<uint64_t>(share.slot_count - quota_[share.layer], got);
-      quota_[share.layer] += static_cast<uint32_t>(more);
-      got -= more;
-    }
+  for (uint32_t slot_class = 0; slot_class < table_.plan().classes.size(); ++slot_class)
+    lend_class(slot_class, shares, kept_share);
+}
+
+/// Lenders give in proportion to what they can spare; borrowers are served in their order.
+void ExpertCache::lend_class(uint32_t slot_class, std::span<const Share> shares,
+                             double kept_share) {
+  const auto takes_part = [&](uint32_t layer) {
+    return table_.class_of(layer) == slot_class && own_quota_[layer] != kNoQuota;
+  };
+  const auto spare = [&](uint32_t layer) -> uint64_t {
+    const bool borrows = std::ranges::find(shares, layer, &Share::layer) != shares.end();
+    if (borrows || !takes_part(layer)) return 0;
+    return own_quota_[layer] - static_cast<uint64_t>(own_quota_[layer] * kept_share);
+  };
+  uint64_t wanted = 0, lendable = 0, lent = 0;
+  for (const Share& share : shares)
+    if (takes_part(share.layer) && share.slot_count > own_quota_[share.layer])
+      wanted += share.slot_count - own_quota_[share.layer];
+  for (uint32_t layer = 0; layer < quota_.size(); ++layer) lendable += spare(layer);
+  if (lendable == 0) return;
+  const uint64_t taken = std::min(wanted, lendable);
+  for (uint32_t layer = 0; layer < quota_.size(); ++layer) {
+    const uint64_t given = (spare(layer) * taken + lendable - 1) / lendable;
+    quota_[layer] -= static_cast<uint32_t>(given);
+    lent += given;
+  }
+  for (const Share& share : shares) {
+    if (!takes_part(share.layer) || share.slot_count <= quota_[share.layer]) continue;
+    const uint64_t more = std::min<uint64_t>(share.slot_count - quota_[share.layer], lent);
+    quota_[share.layer] += static_cast<uint32_t>(more);
+    lent -= more;
   }
 }
 

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 
 #include "base/units.h"
-#include "testing/fake_drive.h"
+#include "testing/fake_drive_kinds.h"
 #include "testing/random_bytes.h"
 #include "testing/temp_folder.h"
 
@@ -52,6 +54,23 @@ TEST_F(DeviceProbeTest, ReadsAsExpertsAreRead) {
     return read.op.offset == reads_.front().op.offset;
   };
   EXPECT_LT(std::ranges::count_if(reads_, same_place), 10) << "windows are spread over the file";
+}
+
+// By the drive's own clock the numbers are exact: 256 KiB at 0.5, 3, 7 and 1 GB/s, and of sixteen
+// in flight the first one's latency is the only one that shows, unless they are served one by one.
+TEST_F(DeviceProbeTest, MeasuresEachKindOfDrive) {
+  const std::map<std::string_view, DeviceProfile> expected{
+      {"slow", {.bytes_per_s = 0.4985e9, .latency_us = 624.288}},
+      {"fast", {.bytes_per_s = 2.947e9, .latency_us = 187.381}},
+      {"deep", {.bytes_per_s = 6.829e9, .latency_us = 97.449}},
+      {"shallow", {.bytes_per_s = 0.7239e9, .latency_us = 362.144}}};
+  for (const FakeDriveKind& kind : fake_drive_kinds()) {
+    const DeviceProfile profile =
+        probe({.read_bytes = 256 * kKiB, .bytes_max = 16 * kMiB, .seconds_max = 60}, 3 * kMiB,
+              kind.options);
+    EXPECT_NEAR(profile.bytes_per_s, expected.at(kind.name).bytes_per_s, 1e6) << kind.name;
+    EXPECT_NEAR(profile.latency_us, expected.at(kind.name).latency_us, 0.001) << kind.name;
+  }
 }
 
 TEST_F(DeviceProbeTest, TimeBoundsTheReads) {

@@ -195,11 +195,13 @@ void ReadQueue::start_piece(uint32_t live_index) {
 }
 
 os::ReadOp ReadQueue::make_op(const Live& live, const Piece& piece, uint32_t piece_index) const {
+  const bool is_demand = live.request.read_class == ReadClass::demand;
   return {.file = live.request.wanted.file,
           .offset = live.window_offset + piece.begin,
           .buffer = live.request.buffer + piece.begin,
           .bytes = static_cast<uint32_t>(piece.end - piece.begin),
-          .tag = piece_index};
+          .tag = piece_index,
+          .urgency = is_demand ? os::Urgency::demand : os::Urgency::background};
 }
 
 void ReadQueue::submit_ops() {

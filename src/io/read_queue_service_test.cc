@@ -84,11 +84,11 @@ INSTANTIATE_TEST_SUITE_P(Drives, ReadQueueService, ::testing::ValuesIn(fake_driv
 uint64_t longest_delay_ns(const FakeDriveOptions& kind, const ReadQueueOptions& options) {
   uint64_t longest_ns = 0;
   const uint64_t prefetch_ns = Bench(kind).wire_ns(4 * kMiB);
-  for (uint64_t part = 0; part < 40; ++part) {
+  for (uint64_t part = 0; part < 16; ++part) {
     Bench bench(kind, options);
     bench.reading.push({0, kMiB, 4 * kMiB}, ReadClass::prefetch);
     bench.reading.queue().pump();
-    bench.compute(prefetch_ns * part / 40);
+    bench.compute(prefetch_ns * part / 16);
     const uint64_t ahead = bench.reading.in_service(ReadClass::prefetch);
     const uint64_t delay_ns = bench.demand_delay_ns();
     EXPECT_LE(ahead, options.prefetch_in_service_max);

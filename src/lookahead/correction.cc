@@ -15,14 +15,13 @@ constexpr size_t kMapHeaderBytes = 16;
 
 /// Bits of a map's inputs, in the order in which their matrices follow.
 constexpr uint32_t kPredicted = 1;
-constexpr uint32_t kOwn = 2;
-constexpr uint32_t kChosen = 4;
-constexpr uint32_t kInputs = kPredicted | kOwn | kChosen;
+constexpr uint32_t kChosen = 2;
+constexpr uint32_t kInputs = kPredicted | kChosen;
 
 /// No file for this model is larger.
 uint64_t file_bytes_max(const CorrectionIdentity& model) {
   const uint64_t experts = model.expert_count;
-  const uint64_t map_bytes = kMapHeaderBytes + (experts + 3 * experts * experts) * sizeof(float);
+  const uint64_t map_bytes = kMapHeaderBytes + (experts + 2 * experts * experts) * sizeof(float);
   return kHeaderBytes + uint64_t{model.layer_count} * kDistanceMax * map_bytes;
 }
 
@@ -124,7 +123,7 @@ Status Correction::parse_map(ByteReader& reader) {
   if ((inputs & ~kInputs) != 0 || reserved != 0)
     return make_error(ErrorKind::corrupt, "unknown inputs {:#x}, {:#x}", inputs, reserved);
   if (distance == layer + 1 && (inputs & ~kPredicted) != 0)
-    return make_error(ErrorKind::corrupt, "the embedding has neither a router nor experts");
+    return make_error(ErrorKind::corrupt, "nothing is chosen before the embedding's layer");
   Map& map = maps_[size_t{layer} * kDistanceMax + distance - 1];
   if (map.bias != 0)
     return make_error(ErrorKind::corrupt, "layer {} from {} before comes twice", layer, distance);
@@ -138,7 +137,6 @@ Status Correction::parse_map(ByteReader& reader) {
   const uint64_t square = uint64_t{expert_count_} * expert_count_;
   map.bias = take(expert_count_);
   if ((inputs & kPredicted) != 0) map.predicted = take(square);
-  if ((inputs & kOwn) != 0) map.own = take(square);
   if ((inputs & kChosen) != 0) map.chosen = take(square);
   if (!reader.ok()) return make_error(ErrorKind::corrupt, "cut short");
   if (!finite) return make_error(ErrorKind::corrupt, "holds numbers that are not finite");
@@ -151,7 +149,6 @@ void Correction::apply(uint32_t layer, uint32_t distance, const CorrectionInput&
   CHECK(map.bias != 0 && scores.size() == expert_count_);
   std::memcpy(scores.data(), floats_at(map.bias), scores.size_bytes());
   if (map.predicted != 0) add_columns(input.predicted, floats_at(map.predicted), scores);
-  if (map.own != 0) add_columns(input.own, floats_at(map.own), scores);
   if (map.chosen == 0) return;
   const float* columns = floats_at(map.chosen);
   for (size_t i = 0; i < input.experts.size(); ++i)

@@ -1,13 +1,12 @@
 // A trained correction of predictions: an optional file, fitted to one model by
 // tools/train_correction, that says how the scores of a later router should be read. A router asked
-// early has not seen what the layers in between add. On average that is a linear matter, and three
-// things known at the asking layer tell most of it:
+// early has not seen what the layers in between add. On average that is a linear matter, and two
+// things known at the asking layer tell most of it: what the later router says of this state, and
+// which experts are about to add their part to it.
 //
-//   scores = bias + P · (what the later router says of this state)
-//                 + Q · (what this layer's own router says of it)
-//                 + Σ weight of a chosen expert · its column of C
+//   scores = bias + Σ_e predicted_e · P_e + Σ_chosen weight · C_chosen
 //
-// with matrices for each (later layer, distance). It changes what is read early, never what runs,
+// with vectors for each (later layer, distance). It changes what is read early, never what runs,
 // so a bad file costs time and nothing else; a file of another model is refused all the same. The
 // format is in docs/lookahead.md. Immutable after reading; any thread.
 #pragma once
@@ -41,7 +40,6 @@ CorrectionIdentity correction_identity(const ModelConfig& config, const WeightMa
 /// What a prediction knows. Spans of a kind that it lacks are empty and count as zeros.
 struct CorrectionInput {
   std::span<const float> predicted = {};  ///< [expert_count], of the later router
-  std::span<const float> own = {};        ///< [expert_count], of this layer's router
   std::span<const int32_t> experts = {};  ///< chosen by this layer
   std::span<const float> weights = {};    ///< of those
 };
@@ -56,10 +54,6 @@ class Correction {
 
   /// Whether predictions of `layer` made `distance` layers before it are corrected.
   bool has(uint32_t layer, uint32_t distance) const { return map_of(layer, distance).bias != 0; }
-  /// Whether correcting them takes the asking layer's own scores.
-  bool wants_own(uint32_t layer, uint32_t distance) const {
-    return map_of(layer, distance).own != 0;
-  }
   /// REQUIRES: has(layer, distance). `scores` is [expert_count] and no part of the input.
   void apply(uint32_t layer, uint32_t distance, const CorrectionInput& input,
              std::span<float> scores) const;
@@ -73,7 +67,6 @@ class Correction {
   struct Map {
     size_t bias = 0;
     size_t predicted = 0;
-    size_t own = 0;
     size_t chosen = 0;
   };
 

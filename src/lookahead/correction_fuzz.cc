@@ -20,7 +20,7 @@ void apply_all(const Correction& correction) {
   for (uint32_t layer = 0; layer < kModel.layer_count; ++layer)
     for (uint32_t distance = 1; distance <= sluice::kDistanceMax; ++distance)
       if (correction.has(layer, distance))
-        correction.apply(layer, distance, {scores, scores, experts, scores}, corrected);
+        correction.apply(layer, distance, {scores, experts, scores}, corrected);
 }
 
 }  // namespace

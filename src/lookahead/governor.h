@@ -22,6 +22,11 @@
 // the drive is idle, so it gains at most the smaller of the two. With all experts resident the
 // level is off, no router runs early, and the first misses wake the governor.
 //
+// In simulation (governor_test.cc; runs of 3,000 tokens, noise up to 20 % a step, 40 seeds each):
+// where prefetch hurts, 0.4 to 1.2 % slower than off, and 1 run of 800 beyond 2 % (2.5 %); where it
+// pays by 24 %, 88 to 96 % of that are won, where by 8 %, 85 to 90 %. A run of 400 tokens may cost
+// 3 % with bad luck. The rest of the gain is what checking against off costs.
+//
 // Deterministic: no clock, no randomness, no allocation. One thread at a time.
 #pragma once
 

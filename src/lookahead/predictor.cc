@@ -9,8 +9,7 @@ namespace {
 /// say of it is hardly better than chance.
 constexpr uint32_t kFirstDistanceMax = 2;
 
-/// All targets of a question and the asking layer's own router.
-static_assert(kDistanceMax + 1 <= kPredictLayersMax);
+static_assert(kDistanceMax <= kPredictLayersMax);
 
 std::vector<uint8_t> layers_with_experts(const WeightMap& map) {
   std::vector<uint8_t> has_experts;
@@ -43,7 +42,7 @@ Predictor::Predictor(Backend& backend, const ModelConfig& config, const WeightMa
       has_experts_(layers_with_experts(map)),
       first_layer_(
           static_cast<uint32_t>(std::ranges::find(has_experts_, 1) - has_experts_.begin())),
-      logits_(kPredictLayersMax * config.expert_count),
+      logits_(kDistanceMax * config.expert_count),
       corrected_(config.expert_count),
       experts_(kDistanceMax * limits_.width_max) {}
 
@@ -54,20 +53,13 @@ std::span<const Prediction> Predictor::predict(uint32_t layer, const TokenState&
     distance = limits_.first == FirstLayer::by_demand ? 0 : std::min(distance, kFirstDistanceMax);
   const size_t end = std::min<size_t>(has_experts_.size(), layer + 1 + distance);
   target_count_ = 0;
-  bool wants_own = false;
-  for (uint32_t target = layer + 1; target < end; ++target) {
-    if (!has_experts_[target]) continue;
-    targets_[target_count_++] = target;
-    wants_own |= correction_ != nullptr && correction_->wants_own(target, target - layer);
-  }
-  own_ = wants_own && has_experts_[layer] ? target_count_ : kNotAsked;
-  if (own_ != kNotAsked) targets_[own_] = layer;
+  for (uint32_t target = layer + 1; target < end; ++target)
+    if (has_experts_[target]) targets_[target_count_++] = target;
   return ask(layer + 1, state, reach.width);
 }
 
 std::span<const Prediction> Predictor::predict_first(const float* embedding, const Reach& reach) {
   target_count_ = 0;
-  own_ = kNotAsked;
   if (first_layer_ == 0 && limits_.first == FirstLayer::predicted && correction_ != nullptr)
     for (uint32_t target = 0; target < std::min(reach.distance, kFirstDistanceMax); ++target)
       if (target < has_experts_.size() && has_experts_[target] &&
@@ -80,8 +72,7 @@ std::span<const Prediction> Predictor::predict_first(const float* embedding, con
 std::span<const Prediction> Predictor::ask(uint32_t next_layer, const TokenState& state,
                                            uint32_t width) {
   if (target_count_ == 0) return {};
-  const size_t asked_count = target_count_ + (own_ == kNotAsked ? 0 : 1);
-  backend_.predict({targets_.data(), asked_count}, state.hidden, logits_.data());
+  backend_.predict({targets_.data(), target_count_}, state.hidden, logits_.data());
 
   const size_t named = std::min(width == 0 ? used_count_ : width, limits_.width_max);
   for (size_t i = 0; i < target_count_; ++i) {
@@ -99,11 +90,8 @@ std::span<const float> Predictor::scores_of(size_t target, uint32_t distance,
                                             const TokenState& state) {
   const std::span<const float> logits = logits_of(target);
   if (correction_ == nullptr || !correction_->has(targets_[target], distance)) return logits;
-  const CorrectionInput input{.predicted = logits,
-                              .own = own_ == kNotAsked ? std::span<const float>() : logits_of(own_),
-                              .experts = state.experts,
-                              .weights = state.weights};
-  correction_->apply(targets_[target], distance, input, corrected_);
+  correction_->apply(targets_[target], distance, {logits, state.experts, state.weights},
+                     corrected_);
   return corrected_;
 }
 

@@ -60,12 +60,10 @@ class Predictor {
   std::span<const Prediction> predict_first(const float* embedding, const Reach& reach);
 
  private:
-  static constexpr size_t kNotAsked = ~size_t{0};
-
   std::span<const Prediction> ask(uint32_t next_layer, const TokenState& state, uint32_t width);
   std::span<const float> scores_of(size_t target, uint32_t distance, const TokenState& state);
-  std::span<const float> logits_of(size_t asked) const {
-    return {logits_.data() + asked * expert_count_, expert_count_};
+  std::span<const float> logits_of(size_t target) const {
+    return {logits_.data() + target * expert_count_, expert_count_};
   }
 
   Backend& backend_;
@@ -76,14 +74,10 @@ class Predictor {
   std::vector<uint8_t> has_experts_;  ///< [layer]
   uint32_t first_layer_;              ///< the first that has experts
 
-  /// Layers whose routers the running question asks: the targets, and behind them perhaps the
-  /// asking layer's own.
-  std::array<uint32_t, kPredictLayersMax> targets_{};
+  std::array<uint32_t, kDistanceMax> targets_{};  ///< layers of the running question
   size_t target_count_ = 0;
-  size_t own_ = kNotAsked;  ///< in targets_
-
   std::array<Prediction, kDistanceMax> predictions_{};
-  std::vector<float> logits_;      ///< [of targets_][expert_count]
+  std::vector<float> logits_;      ///< [target][expert_count]
   std::vector<float> corrected_;   ///< [expert_count]
   std::vector<uint32_t> experts_;  ///< [kDistanceMax][width_max]
 };

@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace sluice {
+namespace {
+
+/// What layers keep of their slots while others borrow: the reply starts with these.
+constexpr double kKeptShare = 0.5;
+
+}  // namespace
 
 ReadAhead::ReadAhead(ExpertStore& store, UsageCensus* census, Options options)
     : store_(store), census_(census), options_(std::move(options)) {
@@ -21,7 +27,10 @@ void ReadAhead::begin_layer(uint32_t layer) {
   shares_.clear();
   for (uint32_t i = layer; i < std::min(layer + 1 + ahead, layer_count); ++i)
     if (options_.expert_counts[i] > 0) shares_.push_back({i, options_.expert_counts[i]});
-  store_.lend(shares_);
+  store_.lend(shares_, kKeptShare);
+  // Reading the layer's experts anew for each batch would cost far more than others lose.
+  if (several_batches && store_.cache().quota(layer) < options_.expert_counts[layer])
+    store_.lend(shares_, 0);
   for (const ExpertCache::Share& share : shares_)
     if (share.layer > layer) guess_layer(share.layer, share.layer - layer);
 }

@@ -10,7 +10,7 @@ namespace sluice {
 
 class CorrectionBytes {
  public:
-  enum : uint32_t { predicted = 1, own = 2, chosen = 4 };
+  enum : uint32_t { predicted = 1, chosen = 2 };
 
   CorrectionBytes(uint32_t layer_count, uint32_t expert_count, uint64_t router_hash,
                   uint32_t version = 1)

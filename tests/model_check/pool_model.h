@@ -84,6 +84,7 @@ class PoolModel {
     EventWords work_event, ended_event;
     uint8_t stop = 0;
     uint8_t started_count = 0;
+    uint8_t was_garbled = 0;      ///< a worker took what was never pushed
     uint8_t served[kReads] = {};  ///< times, by read
     Thread threads[kThreads];
   };
@@ -124,6 +125,7 @@ class PoolModel {
   }
 
   std::string_view wrong_with(const State& state) const {
+    if (state.was_garbled != 0) return "what was taken was never pushed";
     for (const uint8_t times : state.served) {
       if (times > 1) return "a read was served twice";
       if (times == 0 && state.threads[kCollector].has_ended != 0) return "a read was not served";
@@ -193,7 +195,10 @@ class PoolModel {
       case serve:
         if (options_.service == Service::together && state.started_count < kWorkers)
           return Move::blocked;
-        ++state.served[self.read - 1];
+        if (self.read == 0)
+          state.was_garbled = 1;
+        else
+          ++state.served[self.read - 1];
         self.at = push;
         return Move::ran;
       case push: {
