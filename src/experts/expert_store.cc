@@ -254,6 +254,7 @@ void ExpertStore::wait() {
 }
 
 void ExpertStore::give_up() {
+  end_lending();
   drop_guesses();
   queue_.give_up_waiting();
   settle();

@@ -85,7 +85,8 @@ class ExpertStore {
   /// The first read error since settle(), if any. The request that sees it must drop its leases
   /// and call give_up().
   const std::optional<Error>& error() const { return error_; }
-  /// As settle(), but reads that have not started are given up: the request does not want them.
+  /// As settle(), but reads that have not started are given up: the request does not want them. Nor
+  /// does it want what layers have borrowed.
   void give_up();
   /// Waits for all reads and forgets failed ones, so that the next request starts clean.
   /// REQUIRES: no lease on a failed slot is held.
