@@ -343,6 +343,18 @@ TEST(ExpertStoreGuess, DroppingSparesWhatSomebodyWaitsFor) {
   test.check_at_rest();
 }
 
+/// A prompt that fails while its layers borrow must not leave the others without a slot.
+TEST(ExpertStoreLending, EndsWhenTheRequestGivesUp) {
+  Streamed test({.slots = {2, 2, 2}});
+  ExpertStore& store = test.store();
+  store.lend(std::array{ExpertCache::Share{.layer = 0, .slot_count = 9}}, 0);
+  for (uint32_t index = 0; index < 4; ++index) test.load({0, index});
+  EXPECT_FALSE(store.acquire({2, 0}, 1)) << "all of its slots are lent";
+  store.give_up();
+  EXPECT_TRUE(test.has_bytes(test.load({2, 0}), {2, 0}));
+  test.check_at_rest();
+}
+
 TEST(ExpertStoreFill, TakesEmptySlotsAndIsNoGuess) {
   Streamed test;
   ExpertStore& store = test.store();
