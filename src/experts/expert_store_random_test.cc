@@ -98,8 +98,8 @@ class StoreTraffic {
                      .reorder = random_.below(2) == 0};
     options.used_count = 1 + static_cast<uint32_t>(random_.below(2));
     const auto slots = [&] { return options.used_count + static_cast<uint32_t>(random_.below(8)); };
-    options.slots =
-        random_.below(2) == 0 ? std::vector{3 + slots()} : std::vector{slots(), slots(), slots()};
+    options.slots = {slots(), slots(), slots()};
+    if (random_.below(2) == 0) options.ring_slots = 3 + slots();
     options.half_life = static_cast<uint32_t>(random_.below(2) * 8);
     options.queue.prefetch_chunk_bytes = random_.below(2) == 0 ? 4096 : 512 << 10;
     options.queue.prefetch_in_service_beside_demand_max = static_cast<uint32_t>(random_.below(3));

@@ -266,7 +266,7 @@ TEST(ExpertStore, GivesBackWhatTheOtherSizesHave) {
 }
 
 TEST(ExpertStore, TheRingGivesBackDownToTheExpertsOfOneToken) {
-  Streamed test({.slots = {10}, .used_count = 4});
+  Streamed test({.ring_slots = 10, .used_count = 4});
   for (uint32_t index = 0; index < 9; ++index) test.load({index % 3, index});
   EXPECT_EQ(test.store().give_back(uint64_t{1} << 40), 6u * 24'576);
   for (uint32_t index = 5; index < 9; ++index)

@@ -32,7 +32,8 @@ inline ExpertLayout layer_at(uint32_t file, uint64_t offset, std::vector<ExpertP
 
 struct StreamedOptions {
   FakeDriveOptions drive = {};
-  std::vector<uint32_t> slots = {4, 4, 2};  ///< by layer; a single number: a ring of so many
+  std::array<uint32_t, 3> slots = {4, 4, 2};  ///< by layer
+  uint32_t ring_slots = 0;                    ///< not 0: a ring of so many instead
   io::ReadQueueOptions queue = {};
   uint32_t used_count = 1;
   uint32_t half_life = 0;  ///< in tokens, of decay; 0: LRU
@@ -51,10 +52,11 @@ class Streamed {
       slot_layouts.push_back(SlotLayout::of(layout, 4096));
       bytes.push_back(slot_layouts.back().slot_bytes);
     }
-    auto pool =
-        SlotPool::allocate(options.slots.size() == 1 ? plan_ring_pool(bytes, options.slots[0], 4096)
-                                                     : plan_layer_pool(bytes, options.slots),
-                           slot_layouts, ledger_);
+    const SlotPlan plan =
+        options.ring_slots > 0
+            ? plan_ring_pool(bytes, options.ring_slots, 4096)
+            : plan_layer_pool(bytes, {options.slots.begin(), options.slots.end()});
+    auto pool = SlotPool::allocate(plan, slot_layouts, ledger_);
     CHECK(pool.ok());
     pool_ = std::move(*pool);
     std::unique_ptr<EvictionPolicy> policy = std::make_unique<LruPolicy>(3 * kExperts);
@@ -82,19 +84,23 @@ class Streamed {
     return lease.ready(layouts_[id.layer].all_parts());
   }
 
-  /// Whether the matrices hold what the file holds.
-  bool has_bytes(const ExpertLease& lease, ExpertId id) const {
-    std::array<const std::byte*, kExpertPartCountMax> in_file{};
+  /// The matrices as the file has them.
+  ExpertView in_file(ExpertId id) const {
+    std::array<const std::byte*, kExpertPartCountMax> parts{};
     for (size_t i = 0; i < layouts_[id.layer].parts().size(); ++i) {
       const FileExtent extent = layouts_[id.layer].parts()[i].extent(id.index);
-      in_file[i] = files_[extent.file].data() + extent.offset;
+      parts[i] = files_[extent.file].data() + extent.offset;
     }
-    const ExpertView want = layouts_[id.layer].view(in_file);
-    const ExpertView have = store_->view(lease);
-    const auto equal = [](const Matrix& a, const Matrix& b) {
-      return a.rows == b.rows && a.cols == b.cols && std::memcmp(a.data, b.data, a.bytes()) == 0;
-    };
-    return equal(want.gate, have.gate) && equal(want.up, have.up) && equal(want.down, have.down);
+    return layouts_[id.layer].view(parts);
+  }
+  static bool are_equal(const Matrix& a, const Matrix& b) {
+    return a.rows == b.rows && a.cols == b.cols && std::memcmp(a.data, b.data, a.bytes()) == 0;
+  }
+  /// Whether the matrices hold what the file holds.
+  bool has_bytes(const ExpertLease& lease, ExpertId id) const {
+    const ExpertView want = in_file(id), have = store_->view(lease);
+    return are_equal(want.gate, have.gate) && are_equal(want.up, have.up) &&
+           are_equal(want.down, have.down);
   }
 
   /// The sums of expert_stats.h, at any time.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/random.h"
 
@@ -65,6 +66,45 @@ TEST(Grouping, KeepsEveryPairOnceForRandomRoutings) {
       }
     }
     ASSERT_EQ(next_pair, tokens * kUsed);
+  }
+}
+
+TEST(Grouping, ATokenCountsHalfAsMuch128TokensLater) {
+  Grouping grouping(300, 1, 3);
+  std::vector<int32_t> experts(257, 2);
+  experts.front() = 0;  // 256 tokens behind it
+  experts[128] = 1;     // 128 tokens behind it
+  grouping.group(experts, 3);
+  EXPECT_NEAR(grouping.groups()[0].recency, 0.25, 1e-12);
+  EXPECT_NEAR(grouping.groups()[1].recency, 0.5, 1e-12);
+  grouping.group(experts, 3, 128);
+  EXPECT_NEAR(grouping.groups()[0].recency, 0.125, 1e-12);
+  grouping.group(std::span(experts).first(1), 3);
+  EXPECT_EQ(grouping.groups()[0].recency, 1.0) << "a single token counts as one use";
+}
+
+/// Cut in pieces or not: the weights of a prompt add up to the same.
+TEST(Grouping, RecencyIsTheSumOverTokensHoweverTheyAreCut) {
+  constexpr size_t kTokens = 700, kUsed = 4, kExperts = 20;
+  Random random(9);
+  std::vector<int32_t> experts(kTokens * kUsed);
+  for (size_t i = 0; i < experts.size(); ++i)
+    experts[i] = static_cast<int32_t>((i % kUsed) * 5 + random.below(5));
+  std::vector<double> expected(kExperts), counted(kExperts);
+  for (size_t i = 0; i < experts.size(); ++i)
+    expected[static_cast<size_t>(experts[i])] +=
+        std::exp2(-static_cast<double>(kTokens - 1 - i / kUsed) / 128);
+  Grouping grouping(kTokens, kUsed, kExperts);
+  for (const size_t piece : {size_t{1}, size_t{33}, size_t{512}, kTokens}) {
+    std::ranges::fill(counted, 0.0);
+    for (size_t first = 0; first < kTokens; first += piece) {
+      const size_t count = std::min(piece, kTokens - first);
+      grouping.group(std::span(experts).subspan(first * kUsed, count * kUsed), kExperts,
+                     kTokens - first - count);
+      for (const ExpertGroup& group : grouping.groups()) counted[group.expert] += group.recency;
+    }
+    for (size_t expert = 0; expert < kExperts; ++expert)
+      EXPECT_NEAR(counted[expert], expected[expert], 1e-10 * expected[expert]) << expert;
   }
 }
 
