@@ -2,87 +2,14 @@
 // what cannot be is a clean error of that step, and the step may be tried again.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <map>
 #include <set>
 
-#include "base/random.h"
-#include "tests/support/hand_built_engine.h"
+#include "tests/support/streamed_model.h"
 
 namespace sluice {
 namespace {
 
-const std::string kQuantised = SLUICE_SOURCE_DIR "/tests/data/cases/qwen3moe-q4_k_m/model.gguf";
-const std::string kFloats = SLUICE_SOURCE_DIR "/tests/data/cases/qwen3moe/model.gguf";
-const std::string kShards =
-    SLUICE_SOURCE_DIR "/tests/data/cases/qwen3moe-split3/model-00001-of-00003.gguf";
-
-std::vector<int32_t> some_tokens(size_t count) {
-  Random random(11);
-  std::vector<int32_t> tokens(count);
-  for (int32_t& token : tokens) token = static_cast<int32_t>(random.below(256));
-  return tokens;
-}
-
-class StreamingFaults : public ::testing::TestWithParam<std::string> {
- protected:
-  void SetUp() override {
-    for (const KvType kv : {KvType::f16, KvType::f32}) {
-      HandBuiltOptions options;
-      options.kv = kv;
-      HandBuiltEngine engine(*model_, pool_, options);
-      auto logits = engine.append(tokens_);
-      ASSERT_TRUE(logits.ok()) << logits.error().message;
-      expected_[kv] = std::move(*logits);
-    }
-  }
-
-  uint32_t used_count() const { return model_->config().expert_used_count; }
-  uint32_t expert_count() const { return model_->config().expert_count; }
-  size_t vocabulary() const { return model_->config().vocabulary_size; }
-
-  /// An engine whose sizes are drawn from the seed.
-  HandBuiltOptions draw_options(Random& random, const FakeFaultShares& shares) const {
-    HandBuiltOptions options;
-    options.drive.seed = random.next();
-    options.drive.depth_max = 1 + random.below(16);
-    options.drive.alignment = random.below(2) == 0 ? 512 : 4096;
-    options.drive.shares = shares;
-    options.drive.reorder = random.below(4) != 0;
-    options.slots_per_layer =
-        used_count() + static_cast<uint32_t>(random.below(expert_count() - used_count() + 1));
-    options.batch_tokens = 1 + random.below(tokens_.size());
-    options.ubatch_tokens = 1 + random.below(options.batch_tokens);
-    options.pairs_per_step = 1 + random.below(100);
-    options.kv = random.below(2) == 0 ? KvType::f16 : KvType::f32;
-    return options;
-  }
-
-  /// What the clean run gave for tokens [first, first + count).
-  std::span<const float> expected(KvType kv, size_t first, size_t count) const {
-    return std::span(expected_.at(kv)).subspan(first * vocabulary(), count * vocabulary());
-  }
-
-  void expect_equal(const Result<std::vector<float>>& logits, KvType kv, size_t first,
-                    size_t count) const {
-    ASSERT_TRUE(logits.ok()) << logits.error().message;
-    ASSERT_TRUE(std::ranges::equal(*logits, expected(kv, first, count)))
-        << "tokens from " << first << ", " << count << " of them";
-  }
-
-  static void expect_clean(HandBuiltEngine& engine) {
-    EXPECT_EQ(engine.drive().misaligned_count(), 0u);
-    EXPECT_EQ(engine.drive().touched_count(), 0u);
-    EXPECT_EQ(engine.drive().in_flight_count(), 0u);
-    const ExpertStats stats = engine.store().stats();
-    EXPECT_EQ(stats.lookup_count, stats.hit_count + stats.join_count + stats.miss_count);
-  }
-
-  const std::unique_ptr<ModelBytes> model_ = ModelBytes::open(GetParam());
-  ComputePool pool_{2};
-  const std::vector<int32_t> tokens_ = some_tokens(30);
-  std::map<KvType, std::vector<float>> expected_;
-};
+class StreamingFaults : public StreamedModel {};
 
 TEST_P(StreamingFaults, WhatCanBeRepairedLeavesNoTrace) {
   for (uint64_t seed = 1; seed <= 400 && !HasFailure(); ++seed) {
@@ -227,10 +154,7 @@ TEST_P(StreamingFaults, AStoppedStepMayBeTakenUpAgain) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, StreamingFaults, ::testing::Values(kQuantised, kFloats, kShards),
-                         [](const auto& test) {
-                           if (test.param == kFloats) return "floats";
-                           return test.param == kShards ? "shards" : "quantised";
-                         });
+                         model_name);
 
 }  // namespace
 }  // namespace sluice

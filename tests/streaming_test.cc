@@ -227,7 +227,7 @@ TEST_P(StreamingTest, RunnersUp) {
 }
 
 TEST_P(StreamingTest, PiecesOfPrefetches) {
-  for (const char* chunk : {"4K", "64K", "512K"})
+  for (const char* chunk : {"64K", "192K", "1M"})
     for (const char* cap : {"1", "4"})
       expect_same({{"--moe-stream-cache", slots(model_.used_count)},
                    {"--moe-stream-governor", "off"},
@@ -276,7 +276,7 @@ TEST_P(StreamingTest, AllTogether) {
         {"--moe-stream-ring", std::to_string(model_.used_count + random.below(40))},
         {"--moe-stream-evict", one_of({"decay", "lru"})},
         {"--moe-stream-half-life", one_of({"1", "64"})},
-        {"--moe-stream-chunk", one_of({"4K", "512K"})},
+        {"--moe-stream-chunk", one_of({"64K", "512K"})},
         {"--moe-stream-lookahead", one_of({"0", "1", "2", "3"})},
         {"--moe-stream-governor", one_of({"on", "off"})},
         {"--moe-stream-spec", one_of({"0", "2"})}};

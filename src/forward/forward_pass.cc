@@ -99,7 +99,9 @@ ForwardPass::ForwardPass(const ModelConfig& config, const WeightMap& map, Backen
       ledger_(ledger),
       grouping_(limits.batch_token_max, config.expert_used_count, config.expert_count),
       moe_(backend, store, config.expert_count, limits.pairs_per_step),
-      runners_up_(limits.runner_up_count) {}
+      // There are no more than have not been chosen.
+      runners_up_(std::min<size_t>(limits.runner_up_count,
+                                   config.expert_count - config.expert_used_count)) {}
 
 Result<std::unique_ptr<ForwardPass>> ForwardPass::make(const ModelConfig& config,
                                                        const WeightMap& map, Backend& backend,
