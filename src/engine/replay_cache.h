@@ -15,11 +15,10 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/options.h"
 #include "engine/routing_history.h"
 
 namespace sluice {
-
-enum class PoolKind : uint8_t { layer, ring };
 
 /// The slots of a cache under test.
 struct ReplayPool {

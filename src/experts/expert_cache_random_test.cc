@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -75,26 +77,27 @@ class ListModel {
     ++free_[setup_.plan.class_of[id.layer]];
   }
 
-  void lend(const std::vector<ExpertCache::Share>& shares) {
+  void end_lending() { quota_ = own_quota_; }
+  void lend(const std::vector<ExpertCache::Share>& shares, double kept_share) {
     quota_ = own_quota_;
     if (is_ring()) return;
-    const auto share_of = [&](uint32_t layer) -> const ExpertCache::Share* {
-      const auto place = std::ranges::find(shares, layer, &ExpertCache::Share::layer);
-      return place == shares.end() ? nullptr : &*place;
+    const auto borrows = [&](uint32_t layer) {
+      return std::ranges::find(shares, layer, &ExpertCache::Share::layer) != shares.end();
     };
     for (uint32_t slot_class = 0; slot_class < free_.size(); ++slot_class) {
-      std::map<uint32_t, uint64_t> spare;
-      uint64_t spare_sum = 0, wanted = 0;
-      for (const uint32_t layer : layers_of(slot_class)) {
-        if (const auto* share = share_of(layer))
-          wanted +=
-              share->slot_count > own_quota_[layer] ? share->slot_count - own_quota_[layer] : 0;
-        else if (own_quota_[layer] > setup_.used_count)
-          spare_sum += spare[layer] = own_quota_[layer] - setup_.used_count;
-      }
-      uint64_t pot = 0;
+      std::map<uint32_t, double> spare;
+      double spare_sum = 0, wanted = 0;
+      for (const uint32_t layer : layers_of(slot_class))
+        if (!borrows(layer))
+          spare_sum += spare[layer] =
+              own_quota_[layer] - std::floor(own_quota_[layer] * kept_share);
+      for (const auto& share : shares)
+        if (setup_.plan.class_of[share.layer] == slot_class)
+          wanted += std::max(0.0, double(share.slot_count) - own_quota_[share.layer]);
+      if (spare_sum == 0) continue;
+      double pot = 0;
       for (const auto& [layer, slots] : spare) {
-        const uint64_t given = slots * std::min(wanted, spare_sum) / spare_sum;
+        const double given = std::ceil(slots * std::min(wanted, spare_sum) / spare_sum - 1e-9);
         quota_[layer] -= static_cast<uint32_t>(given);
         pot += given;
       }
@@ -277,7 +280,7 @@ class CacheTraffic {
     uint64_t quotas = 0;
     for (uint32_t layer = 0; layer < setup_.expert_counts.size(); ++layer) {
       if (setup_.plan.class_of[layer] != slot_class) continue;
-      ASSERT_GE(cache_->quota(layer), setup_.used_count);
+      ASSERT_TRUE(is_lending_ || cache_->quota(layer) >= setup_.used_count);
       quotas += cache_->quota(layer);
     }
     if (cache_->quota(0) == kNoQuota) return;
@@ -375,14 +378,18 @@ class CacheTraffic {
         for (uint32_t layer = any_layer(); layer < setup_.expert_counts.size(); ++layer)
           if (setup_.expert_counts[layer] > 0 && random_.below(2) == 0)
             shares.push_back({layer, static_cast<uint32_t>(random_.below(25))});
-        cache_->lend(shares);
-        return model_.lend(shares);
+        const double kept_share = std::array{0.0, 0.3, 0.5, 1.0}[random_.below(4)];
+        cache_->lend(shares, kept_share);
+        is_lending_ = true;
+        return model_.lend(shares, kept_share);
       }
       case 1:
         cache_->end_lending();
-        return model_.lend({});
+        is_lending_ = false;
+        return model_.end_lending();
       case 2:
         for (uint64_t i = random_.below(5); i > 0; --i) {
+          is_lending_ = false;
           const bool had = model_.withdraw(slot_class);
           const SlotIndex slot = cache_->withdraw(slot_class);
           ASSERT_EQ(slot != kNoSlot, had);
@@ -400,6 +407,7 @@ class CacheTraffic {
   Random random_;
   TestedCache cache_;
   ListModel model_;
+  bool is_lending_ = false;
 };
 
 class ExpertCacheRandom : public ::testing::TestWithParam<std::tuple<bool, bool>> {};

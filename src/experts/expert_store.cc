@@ -155,6 +155,7 @@ void ExpertStore::note_gone(SlotIndex slot) {
 void ExpertStore::on_part_read(void* context, uint64_t tag, const Error* error) {
   auto& store = *static_cast<ExpertStore*>(context);
   const auto slot = static_cast<SlotIndex>(tag >> 8);
+  ++store.ended_part_count_;
   SlotState& state = store.pool_.state(slot);
   SlotReads& reads = store.reads_[slot];
   if (error == nullptr) {
@@ -221,8 +222,10 @@ void ExpertStore::bind_guesses() {
   }
 }
 
-/// Nothing more of it is started; its slot is free when what is in flight has landed.
+/// Nothing more of it is started, and nobody may join it; its slot is free when what is in flight
+/// has landed.
 void ExpertStore::give_up_guess(SlotIndex slot) {
+  CHECK(pool_.state(slot).try_give_up());
   const SlotReads reads = reads_[slot];  // cancelling the last part ends the slot's reads
   for (const io::RequestHandle part : reads.parts) queue_.cancel(part);
 }
@@ -244,12 +247,14 @@ void ExpertStore::pump() {
 void ExpertStore::wait() {
   CHECK(is_reading());
   const uint64_t start = queue_.now_ns();
+  const uint64_t ended = ended_part_count_;
   pump();
-  if (is_reading()) queue_.wait();
+  if (ended_part_count_ == ended) queue_.wait();
   stats_.stall_ns += queue_.now_ns() - start;
 }
 
 void ExpertStore::give_up() {
+  end_lending();
   drop_guesses();
   queue_.give_up_waiting();
   settle();
@@ -298,13 +303,19 @@ uint64_t ExpertStore::give_back(uint64_t bytes) {
     const double out = cache_.withdrawn_count(i);
     return 1.0 - out / plan.classes[i].slot_count;
   };
+  std::vector<bool> is_spent(plan.classes.size());
   uint64_t given = 0;
   while (given < bytes) {
-    uint32_t fullest = 0;
-    for (uint32_t i = 1; i < plan.classes.size(); ++i)
-      if (share_in_use(i) > share_in_use(fullest)) fullest = i;
+    uint32_t fullest = kNoSlotClass;
+    for (uint32_t i = 0; i < plan.classes.size(); ++i)
+      if (!is_spent[i] && (fullest == kNoSlotClass || share_in_use(i) > share_in_use(fullest)))
+        fullest = i;
+    if (fullest == kNoSlotClass) break;
     const SlotIndex slot = cache_.withdraw(fullest);
-    if (slot == kNoSlot) break;
+    if (slot == kNoSlot) {
+      is_spent[fullest] = true;
+      continue;
+    }
     note_gone(slot);
     pool_.release(slot);
     given += plan.classes[fullest].slot_bytes;

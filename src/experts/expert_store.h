@@ -85,7 +85,8 @@ class ExpertStore {
   /// The first read error since settle(), if any. The request that sees it must drop its leases
   /// and call give_up().
   const std::optional<Error>& error() const { return error_; }
-  /// As settle(), but reads that have not started are given up: the request does not want them.
+  /// As settle(), but reads that have not started are given up: the request does not want them. Nor
+  /// does it want what layers have borrowed.
   void give_up();
   /// Waits for all reads and forgets failed ones, so that the next request starts clean.
   /// REQUIRES: no lease on a failed slot is held.
@@ -95,8 +96,8 @@ class ExpertStore {
   /// slots. REQUIRES: no leases, nothing resident.
   Status preload(const std::atomic<bool>* stop = nullptr);
 
-  /// Gives up to `bytes` of slots back to the system, empty ones and then the least useful; gives
-  /// how much it was. REQUIRES: no leases.
+  /// Gives slots of at least `bytes` back to the system, as far as it can: empty ones, then the
+  /// least useful. How much it was. REQUIRES: no leases.
   uint64_t give_back(uint64_t bytes);
   /// Takes back slots given back, at most `bytes` of them; gives how much it was.
   uint64_t take_back(uint64_t bytes);
@@ -150,6 +151,7 @@ class ExpertStore {
   std::vector<SlotIndex> failed_;         ///< under lease: to be forgotten in settle()
   std::optional<Error> error_;
   uint64_t given_back_bytes_ = 0;
+  uint64_t ended_part_count_ = 0;  ///< reads that have ended, well or not
   ExpertStats stats_;
 };
 

@@ -55,6 +55,21 @@ TEST(ExpertStore, GateAndUpAreReadyBeforeDown) {
   EXPECT_TRUE(lease.ready(layout.all_parts()));
 }
 
+/// What has landed while we computed is there at once; we do not wait for another read as well.
+TEST(ExpertStore, WaitingEndsWithWhatHasLanded) {
+  Streamed test(
+      {.drive = {.seed = 2, .delay_max_ns = 50'000'000, .planned = {{3, FakeFault::delayed}}}});
+  const ExpertLease quick = test.store().acquire({0, 0}, 1);
+  const ExpertLease slow = test.store().acquire({1, 0}, 1);
+  test.store().pump();
+  test.drive().advance(400'000);
+  ASSERT_GT(test.drive().log()[3].finished_ns, 5'000'000u);
+  const uint64_t now = test.drive().now_ns();
+  while (!test.is_ready(quick, {0, 0})) test.store().wait();
+  EXPECT_LE(test.drive().now_ns(), now + 2'000) << "a look or two";
+  EXPECT_FALSE(test.is_ready(slow, {1, 0}));
+}
+
 TEST(ExpertStore, WithoutASlotThereIsNoLease) {
   Streamed test;
   ExpertStore& store = test.store();
@@ -144,11 +159,10 @@ TEST(ExpertStore, DestructionWaitsForItsReads) {
 }
 
 TEST(ExpertStore, PreloadReadsEverything) {
-  Streamed test({.drive = {.seed = 3,
-                           .shares = {.short_unaligned = 0.2, .delayed = 0.2},
-                           .reorder = true},
-                 .slots = {kExperts, kExperts, kExperts},
-                 .queue = {.request_count_max = 7}});
+  Streamed test(
+      {.drive = {.seed = 3, .shares = {.short_unaligned = 0.2, .delayed = 0.2}, .reorder = true},
+       .slots = {kExperts, kExperts, kExperts},
+       .queue = {.request_count_max = 7}});
   ASSERT_TRUE(test.store().preload().ok());
   for (uint32_t layer = 0; layer < 3; ++layer)
     for (uint32_t index = 0; index < kExperts; ++index)
@@ -160,8 +174,8 @@ TEST(ExpertStore, PreloadReadsEverything) {
 }
 
 TEST(ExpertStore, AFailedPreloadSaysWhy) {
-  Streamed test({.drive = {.planned = {{20, FakeFault::broken}}},
-                 .slots = {kExperts, kExperts, kExperts}});
+  Streamed test(
+      {.drive = {.planned = {{20, FakeFault::broken}}}, .slots = {kExperts, kExperts, kExperts}});
   const Status loaded = test.store().preload();
   ASSERT_FALSE(loaded.ok());
   EXPECT_NE(loaded.error().message.find("a.gguf: reading"), std::string::npos);
@@ -209,6 +223,56 @@ TEST(ExpertStore, ForgettingEmptiesEverySlot) {
   EXPECT_TRUE(test.has_bytes(test.load({0, 0}), {0, 0}));
   EXPECT_EQ(test.store().stats().miss_count, 5u);
   EXPECT_EQ(test.store().stats().eviction_count, 0u);
+}
+
+/// Layers 0 and 2 share slots of 24 KiB, those of layer 1 are of 20 KiB.
+TEST(ExpertStore, GivesMemoryBackAndTakesItAgain) {
+  Streamed test({.slots = {6, 4, 6}, .used_count = 2});
+  ExpertStore& store = test.store();
+  for (uint32_t layer = 0; layer < 3; ++layer)
+    for (uint32_t index = 0; index < 6; ++index) test.load({layer, index});
+  const uint64_t all = test.pool().table().plan().bytes();
+  ASSERT_EQ(all, 12u * 24'576 + 4 * 20'480);
+  EXPECT_EQ(store.give_back(0), 0u);
+  EXPECT_EQ(store.give_back(30'000), 24'576u + 20'480) << "evenly from both sizes";
+  EXPECT_EQ(store.given_back_bytes(), 24'576u + 20'480);
+  EXPECT_EQ(test.ledger().bytes(MemoryUse::cache), test.pool().bytes() - 24'576 - 20'480);
+  test.check_sums();
+
+  const uint64_t most = 8u * 24'576 + 2 * 20'480;
+  EXPECT_EQ(store.give_back(uint64_t{1} << 40), most - 24'576 - 20'480);
+  EXPECT_EQ(store.give_back(1), 0u) << "two experts of each layer stay";
+  for (uint32_t layer = 0; layer < 3; ++layer)
+    for (const uint32_t index : {4u, 5u}) EXPECT_TRUE(store.is_resident({layer, index}));
+  test.load({0, 8});
+  EXPECT_FALSE(store.is_resident({0, 4})) << "with two slots, one of two has to leave";
+
+  EXPECT_EQ(store.take_back(20'479), 0u);
+  EXPECT_EQ(store.take_back(3 * 24'576), 3u * 24'576);
+  EXPECT_EQ(store.take_back(uint64_t{1} << 40), most - 3 * 24'576);
+  EXPECT_EQ(store.given_back_bytes(), 0u);
+  EXPECT_EQ(test.ledger().bytes(MemoryUse::cache), test.pool().bytes());
+  const uint64_t evictions = store.stats().eviction_count;
+  for (uint32_t index = 0; index < 6; ++index)
+    EXPECT_TRUE(test.has_bytes(test.load({2, index}), {2, index}));
+  EXPECT_EQ(store.stats().eviction_count, evictions) << "all six slots may be used again";
+  test.check_at_rest();
+}
+
+/// The size class that has the largest share in use may have nothing left to give.
+TEST(ExpertStore, GivesBackWhatTheOtherSizesHave) {
+  Streamed test({.slots = {9, 2, 9}, .used_count = 2});
+  EXPECT_EQ(test.store().give_back(uint64_t{1} << 40), 14u * 24'576);
+}
+
+TEST(ExpertStore, TheRingGivesBackDownToTheExpertsOfOneToken) {
+  Streamed test({.slots = {10}, .used_count = 4});
+  for (uint32_t index = 0; index < 9; ++index) test.load({index % 3, index});
+  EXPECT_EQ(test.store().give_back(uint64_t{1} << 40), 6u * 24'576);
+  for (uint32_t index = 5; index < 9; ++index)
+    EXPECT_TRUE(test.store().is_resident({index % 3, index})) << index;
+  EXPECT_EQ(test.store().take_back(uint64_t{1} << 40), 6u * 24'576);
+  test.check_at_rest();
 }
 
 TEST(ExpertStore, AStoppedPreloadSaysSo) {

@@ -39,26 +39,31 @@ TEST(SlotQuotas, ALayerAtItsQuotaLosesOneOfItsOwnThoughSlotsAreEmpty) {
 }
 
 TEST(SlotQuotas, LendersGiveInProportionToWhatTheyCanSpare) {
-  // Beyond k = 2: 10, 4, 6 and 1 of layers 1 to 4.
   TestedCache cache(layer_setup({20, 20, 20, 20, 20}, {4, 12, 6, 8, 3}, 2));
-  cache->lend(Shares{{.layer = 0, .slot_count = 14}});
-  // 10 of 21 are wanted: 10·10/21 = 4, 4·10/21 = 1, 6·10/21 = 2, 1·10/21 = 0.
-  EXPECT_EQ(quotas(cache, *cache), (Counts{4 + 7, 12 - 4, 6 - 1, 8 - 2, 3}));
+  cache->lend(Shares{{.layer = 0, .slot_count = 14}}, 0.5);
+  // Half of theirs is 6, 3, 4 and 2, rounded up: 15. Of these 10 are wanted, from each as many in
+  // 15 as it has, rounded up: 4, 2, 3, 2. One is left over.
+  EXPECT_EQ(quotas(cache, *cache), (Counts{14, 12 - 4, 6 - 2, 8 - 3, 3 - 2}));
   cache->end_lending();
   EXPECT_EQ(quotas(cache, *cache), (Counts{4, 12, 6, 8, 3}));
 }
 
-TEST(SlotQuotas, NoLenderFallsBelowOneTokensExperts) {
-  TestedCache cache(layer_setup({90, 90, 90}, {10, 10, 3}, 4));
-  cache->lend(Shares{{.layer = 1, .slot_count = 90}});
-  EXPECT_EQ(quotas(cache, *cache), (Counts{4, 16, 3})) << "3 is below k already and gives nothing";
+TEST(SlotQuotas, LendersKeepTheirShare) {
+  TestedCache cache(layer_setup({90, 90, 90}, {10, 10, 3}, 2));
+  const Shares all{{.layer = 1, .slot_count = 90}};
+  cache->lend(all, 0.5);
+  EXPECT_EQ(quotas(cache, *cache), (Counts{5, 17, 1}));
+  cache->lend(all, 0);
+  EXPECT_EQ(quotas(cache, *cache), (Counts{0, 23, 0}));
+  cache->lend(all, 1);
+  EXPECT_EQ(quotas(cache, *cache), (Counts{10, 10, 3}));
 }
 
 TEST(SlotQuotas, BorrowersAreServedInTheirOrder) {
   TestedCache cache(layer_setup({9, 9, 9, 9}, {4, 4, 4, 4}, 1));
-  cache->lend(Shares{{.layer = 1, .slot_count = 9}, {.layer = 2, .slot_count = 9}});
+  cache->lend(Shares{{.layer = 1, .slot_count = 9}, {.layer = 2, .slot_count = 9}}, 0.25);
   EXPECT_EQ(quotas(cache, *cache), (Counts{1, 9, 5, 1}));
-  cache->lend(Shares{{.layer = 2, .slot_count = 6}, {.layer = 3, .slot_count = 2}});
+  cache->lend(Shares{{.layer = 2, .slot_count = 6}, {.layer = 3, .slot_count = 2}}, 0.25);
   EXPECT_EQ(quotas(cache, *cache), (Counts{3, 3, 6, 4})) << "a new loan replaces the one before";
 }
 
@@ -66,13 +71,13 @@ TEST(SlotQuotas, LayersOfOtherSizesTakeNoPart) {
   TestedCache cache({.expert_counts = {9, 9, 9, 9},
                      .plan = plan_layer_pool({64, 128, 64, 128}, {4, 4, 4, 4}),
                      .used_count = 1});
-  cache->lend(Shares{{.layer = 0, .slot_count = 9}, {.layer = 1, .slot_count = 5}});
+  cache->lend(Shares{{.layer = 0, .slot_count = 9}, {.layer = 1, .slot_count = 5}}, 0.25);
   EXPECT_EQ(quotas(cache, *cache), (Counts{7, 5, 1, 3}));
 }
 
 TEST(SlotQuotas, TheRingHasNoneToLend) {
   TestedCache cache(ring_setup({9, 9}, 5));
-  cache->lend(Shares{{.layer = 0, .slot_count = 9}});
+  cache->lend(Shares{{.layer = 0, .slot_count = 9}}, 0.5);
   EXPECT_EQ(quotas(cache, *cache), (Counts{kNoQuota, kNoQuota}));
   use_all(cache, 0, 9);
   EXPECT_EQ(cache->slot_count(0), 5u);
@@ -83,8 +88,8 @@ TEST(SlotQuotas, ABorrowerTakesFromTheLayerThatHoldsMostBeyondItsQuota) {
   use_all(cache, 1, 4);
   use_all(cache, 2, 6);
   use_all(cache, 0, 3);
-  cache->lend(Shares{{.layer = 0, .slot_count = 9}});
-  ASSERT_EQ(quotas(cache, *cache), (Counts{8, 2, 3})) << "8 to spare, 6 wanted: 6·3/8, 6·5/8";
+  cache->lend(Shares{{.layer = 0, .slot_count = 9}}, 0.5);
+  ASSERT_EQ(quotas(cache, *cache), (Counts{8, 2, 3}));
   cache.use({0, 3});
   EXPECT_EQ(slot_counts(cache, *cache), (Counts{4, 4, 5})) << "nothing leaves until it must";
   EXPECT_FALSE(cache.holds({2, 0}));
@@ -108,7 +113,7 @@ TEST(SlotQuotas, WhenTheLenderCannotGiveTheBorrowerLosesItsOwn) {
   TestedCache cache(layer_setup({9, 9}, {2, 3}, 1));
   use_all(cache, 0, 2);
   use_all(cache, 1, 3);
-  cache->lend(Shares{{.layer = 0, .slot_count = 4}});
+  cache->lend(Shares{{.layer = 0, .slot_count = 4}}, 0.4);
   for (uint32_t index = 0; index < 3; ++index) cache.state(ExpertId{1, index}).add_lease();
   EXPECT_FALSE(cache.use({0, 5}));
   EXPECT_EQ(slot_counts(cache, *cache), (Counts{2, 3}));
@@ -184,7 +189,7 @@ TEST(SlotQuotas, WhatIsLeasedOrReadIsNotWithdrawn) {
 /// The layer with the largest quota need not be the one that holds most.
 TEST(SlotQuotas, WithdrawnIsWhatALayerHoldsBeyondItsQuota) {
   TestedCache cache(layer_setup({20, 20}, {8, 10}, 2));
-  cache->lend(Shares{{.layer = 0, .slot_count = 16}});
+  cache->lend(Shares{{.layer = 0, .slot_count = 16}}, 0.25);
   use_all(cache, 0, 16);
   use_all(cache, 1, 2);
   cache->end_lending();

@@ -42,19 +42,19 @@ struct StreamedOptions {
 /// size class.
 class Streamed {
  public:
-  explicit Streamed(StreamedOptions options = {})
-      : drive_(std::move(options.drive), files_),
-        queue_(drive_, {{"a.gguf"}, {"b.gguf"}}, options.queue) {
+  Streamed() : Streamed(StreamedOptions()) {}
+  explicit Streamed(const StreamedOptions& options)
+      : drive_(options.drive, files_), queue_(drive_, {{"a.gguf"}, {"b.gguf"}}, options.queue) {
     std::vector<SlotLayout> slot_layouts;
     std::vector<uint64_t> bytes;
     for (const ExpertLayout& layout : layouts_) {
       slot_layouts.push_back(SlotLayout::of(layout, 4096));
       bytes.push_back(slot_layouts.back().slot_bytes);
     }
-    auto pool = SlotPool::allocate(options.slots.size() == 1
-                                       ? plan_ring_pool(bytes, options.slots[0], 4096)
-                                       : plan_layer_pool(bytes, options.slots),
-                                   slot_layouts, ledger_);
+    auto pool =
+        SlotPool::allocate(options.slots.size() == 1 ? plan_ring_pool(bytes, options.slots[0], 4096)
+                                                     : plan_layer_pool(bytes, options.slots),
+                           slot_layouts, ledger_);
     CHECK(pool.ok());
     pool_ = std::move(*pool);
     std::unique_ptr<EvictionPolicy> policy = std::make_unique<LruPolicy>(3 * kExperts);

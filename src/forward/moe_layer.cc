@@ -39,20 +39,24 @@ Status MoeLayer::finish(const Grouping& grouping, const BatchBuffers& batch,
   return {};
 }
 
-/// Resident experts first, so that they compute while the others are read. These come in file
-/// order, or those last that should stay longest.
+/// What is here or on its way comes first: leased at once, it can neither leave for the others nor
+/// be read twice, and it computes while they are read. The others come in file order, or those last
+/// that should stay longest.
 void MoeLayer::order_groups(const Grouping& grouping, Ranking ranking) {
   const auto groups = grouping.groups();
+  const auto is_absent = [&](const ExpertGroup& group) {
+    return store_.whereabouts({layer_, group.expert}) == Whereabouts::absent;
+  };
   // By hand and in place: std::stable_partition may allocate.
   order_.assign(groups.begin(), groups.end());
-  size_t resident = 0;
+  size_t next = 0;
   for (const ExpertGroup& group : groups)
-    if (store_.is_resident({layer_, group.expert})) order_[resident++] = group;
-  size_t next = resident;
+    if (!is_absent(group)) order_[next++] = group;
+  const auto first_absent = static_cast<std::ptrdiff_t>(next);
   for (const ExpertGroup& group : groups)
-    if (next < order_.size() && !store_.is_resident({layer_, group.expert})) order_[next++] = group;
+    if (is_absent(group)) order_[next++] = group;
   if (ranking == Ranking::worth)
-    std::sort(order_.begin() + static_cast<std::ptrdiff_t>(resident), order_.end(),
+    std::sort(order_.begin() + first_absent, order_.end(),
               [](const ExpertGroup& a, const ExpertGroup& b) {
                 return a.recency != b.recency ? a.recency < b.recency : a.expert < b.expert;
               });

@@ -54,7 +54,7 @@ class MoeLayer {
   ExpertStore& store_;
   const size_t pairs_per_step_;
   uint32_t layer_ = 0;
-  std::vector<ExpertGroup> order_;  ///< groups of this layer, resident ones first
+  std::vector<ExpertGroup> order_;  ///< groups of this layer, absent ones last
   size_t next_ = 0;                 ///< in order_: the first that has no lease yet
   std::vector<Active> active_;      ///< leased and not finished
   std::vector<ExpertWork> works_;   ///< of one step

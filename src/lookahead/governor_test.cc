@@ -257,9 +257,15 @@ TEST(Governor, FollowsChangesOfConditions) {
 
 /// A short run cannot tell much, and need not: what it may lose is bounded by the account.
 TEST(Governor, ShortRunsLoseLittle) {
-  double regret = 0;
-  for (uint64_t seed = 1; seed <= kSeedCount; ++seed)
-    regret += run({{hurts(), 400}}, {.noise = 0.2}, seed).regret() / kSeedCount;
+  constexpr int kRunCount = 200;
+  double regret = 0, most = 0;
+  for (uint64_t seed = 1; seed <= kRunCount; ++seed) {
+    const double one = run({{hurts(), 400}}, {.noise = 0.2}, seed).regret();
+    regret += one / kRunCount;
+    most = std::max(most, one);
+  }
+  std::printf("  400 steps: %+.2f %% against off, worst %+.2f %%\n", 100 * regret, 100 * most);
+  EXPECT_LE(most, 0.06);
   EXPECT_LE(regret, 0.02);
 }
 
