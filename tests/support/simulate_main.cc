@@ -54,6 +54,9 @@ SimulatedOptions with(const FakeDriveOptions& drive, uint32_t slots, uint32_t di
   SimulatedOptions options{.drive = drive};
   options.slots_per_layer = slots;
   options.context_tokens = 1;
+  if (const char* cap = std::getenv("CAP")) options.queue.prefetch_in_service_max = std::atoi(cap);
+  if (const char* cap = std::getenv("CAPD"))
+    options.queue.prefetch_in_service_beside_demand_max = std::atoi(cap);
   options.lookahead.governor = {.most = {.distance = distance, .width = width}, .mode = mode};
   return options;
 }
@@ -62,9 +65,9 @@ void print(const char* name, uint32_t slots, const char* how, const Run& r, cons
   const GuessStats g = r.experts.all_guesses();
   const double n = double(r.experts.lookup_count) / 32;
   fmt::print(
-      "{:8} {:2} {:10} step {:7.0f} ({:+5.1f}%) stall {:7.0f} ({:+5.1f}%, late {:+5.1f}%) miss "
-      "{:4.1f} join {:4.1f} guess {:4.1f} useful {:4.1f} promoted {:4.1f} wasted {:4.1f} cancelled "
-      "{:4.1f} idle {:2.0f}% cover {:.2f} last {}/{}\n",
+      "{:5} {:2} {:8} step {:6.0f} ({:+5.1f}%) stall {:6.0f} ({:+5.1f}% late {:+5.1f}%) mis"
+      "{:4.1f} join{:4.1f} gues{:4.1f} use{:4.1f} prom{:4.1f} wast{:4.1f} canc"
+      "{:4.1f} idle {:2.0f}% cov {:.2f} {}/{}\n",
       name, slots, how, r.step_us, 100 * (r.step_us / off.step_us - 1), r.stall_us,
       100 * (r.stall_us / off.stall_us - 1), 100 * (r.late_stall_us / off.late_stall_us - 1),
       r.misses, double(r.experts.join_count) / n, double(g.started_count) / n,
@@ -82,19 +85,20 @@ void simulate(const std::string& model_path, const std::string& text_path, size_
   ComputePool pool(2);
   ModelRecording recording = SimulatedEngine::record(*model, pool, tokens);
   fmt::print("{} tokens\n", tokens.size());
+  const std::string only = std::getenv("DRIVE") ? std::getenv("DRIVE") : "";
   for (const FakeDriveKind& kind : fake_drive_kinds()) {
-    for (const uint32_t slots : {8u, 12u, 16u, 20u, 24u, 28u, 32u}) {
+    if (!only.empty() && only != kind.name) continue;
+    for (const uint32_t slots : {12u, 16u, 20u, 24u, 28u}) {
       const auto go = [&](uint32_t distance, uint32_t width, GovernorMode mode) {
         return run(*model, recording, tokens, with(kind.options, slots, distance, width, mode));
       };
       const Run off = go(0, 0, GovernorMode::adaptive);
       print(kind.name.data(), slots, "off", off, off);
       print(kind.name.data(), slots, "governor", go(2, 4, GovernorMode::adaptive), off);
-      print(kind.name.data(), slots, "1/2", go(1, 2, GovernorMode::fixed), off);
-      for (uint32_t d = 1; d <= 3; ++d)
-        print(kind.name.data(), slots, fmt::format("{}/4", d).c_str(),
-              go(d, 4, GovernorMode::fixed), off);
-      print(kind.name.data(), slots, "2/6", go(2, 6, GovernorMode::fixed), off);
+      for (const auto& [d, w] : std::vector<std::pair<uint32_t, uint32_t>>{
+               {1, 2}, {1, 3}, {1, 4}, {1, 5}, {1, 6}, {1, 8}, {2, 4}, {2, 6}})
+        print(kind.name.data(), slots, fmt::format("{}/{}", d, w).c_str(),
+              go(d, w, GovernorMode::fixed), off);
     }
   }
 }

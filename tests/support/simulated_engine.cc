@@ -31,7 +31,7 @@ FakeDriveOptions scaled_drive(const SimulatedOptions& options) {
 }
 
 io::ReadQueueOptions scaled_queue(const SimulatedOptions& options) {
-  io::ReadQueueOptions queue;
+  io::ReadQueueOptions queue = options.queue;
   const auto scaled = [&](uint32_t bytes) {
     return static_cast<uint32_t>(round_up(static_cast<uint64_t>(bytes / options.byte_scale),
                                           uint64_t{kAlignment}));

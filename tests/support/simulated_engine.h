@@ -78,6 +78,7 @@ class TimedBackend final : public Backend {
 
 struct SimulatedOptions {
   FakeDriveOptions drive = {};  ///< as a user would state it, before scaling
+  io::ReadQueueOptions queue = {};  ///< before scaling
   double byte_scale = 44;
   StageCosts costs = {};
   PoolKind pool = PoolKind::layer;
