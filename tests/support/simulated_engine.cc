@@ -78,6 +78,8 @@ void TimedBackend::embed(std::span<const int32_t> tokens, float* hidden) {
 void TimedBackend::attention_block(size_t layer, size_t first_position, size_t token_count,
                                    KvCache& cache, float* hidden) {
   backend_.attention_block(layer, first_position, token_count, cache, hidden);
+  if (layer == 0 && store_ != nullptr) last_stall = store_->stats().stall_ns;
+  at = layer;
   pass(for_tokens(costs_.attention_ns, token_count));
 }
 
@@ -103,6 +105,8 @@ void TimedBackend::expert_down(std::span<const ExpertWork> works, const BatchBuf
 
 void TimedBackend::combine(size_t token_count, const BatchBuffers& batch) {
   backend_.combine(token_count, batch);
+  if (store_ != nullptr) {  layer_stall[at] += store_->stats().stall_ns - last_stall;
+  last_stall = store_->stats().stall_ns; }
   pass(for_tokens(costs_.combine_ns, token_count));
 }
 

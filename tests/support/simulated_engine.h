@@ -74,6 +74,10 @@ class TimedBackend final : public Backend {
   const StageCosts costs_;
   ExpertStore* store_ = nullptr;
   uint64_t compute_ns_ = 0;
+ public:
+  std::array<uint64_t, 64> layer_stall{}, layer_idle{};
+  uint64_t last_stall = 0;
+  size_t at = 0;
 };
 
 struct SimulatedOptions {
@@ -120,6 +124,7 @@ class SimulatedEngine {
   const ExpertStore& store() const { return *store_; }
   const Lookahead& lookahead() const { return *lookahead_; }
   uint64_t compute_ns() const { return timed_->compute_ns(); }
+  const TimedBackend& timed() const { return *timed_; }
 
  private:
   void build(const ModelBytes& model, Backend& backend);
