@@ -157,6 +157,7 @@ TEST_F(Prediction3Layers, AskingDisturbsNothing) {
       if (!questions.empty()) asked(*used, questions, other);
     };
     BatchBuffers batch = layout.place(arena->begin());
+    batch.hidden = layout.hidden(arena->begin());
     batch.pair_of = pair_of.data();
     std::ranges::copy(random_state(7), batch.hidden);
     used->route(1, 0, 1, batch);

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "engine/engine.h"
 #include "engine/generate.h"
+#include "testing/temp_folder.h"
 
 namespace sluice {
 namespace {
@@ -105,6 +106,7 @@ class StreamingTest : public ::testing::TestWithParam<std::tuple<Model, std::str
   Settings with(Settings settings) const {
     settings.insert(settings.begin(), {"--kv", std::get<1>(GetParam())});
     settings.insert(settings.begin(), {"--ctx", "128"});
+    settings.insert(settings.begin(), {"--moe-stream-census", "off"});  // a setting may name one
     return settings;
   }
 
@@ -178,19 +180,106 @@ TEST_P(StreamingTest, WaysOfReading) {
                  {"--moe-stream-io-threads", threads}});
 }
 
+TEST_P(StreamingTest, WhoLeavesFirst) {
+  for (const uint32_t count : {model_.used_count, model_.expert_count / 2}) {
+    expect_same({{"--moe-stream-cache", slots(count)}, {"--moe-stream-evict", "lru"}});
+    for (const char* half_life : {"1", "7", "1000"})
+      expect_same({{"--moe-stream-cache", slots(count)}, {"--moe-stream-half-life", half_life}});
+  }
+}
+
+/// From the experts of one token, when layers push each other's experts out all the time; fewer are
+/// not to be had.
+TEST_P(StreamingTest, EverySizeOfTheRing) {
+  for (uint32_t count = model_.used_count; count <= 4 * model_.expert_count; count += count)
+    for (const char* evict : {"decay", "lru"})
+      expect_same({{"--moe-stream-pool", "ring"},
+                   {"--moe-stream-ring", std::to_string(count)},
+                   {"--moe-stream-evict", evict}});
+  expect_same({{"--moe-stream-pool", "ring"}, {"--moe-stream-ring", "1"}});
+  expect_same({{"--moe-stream-pool", "ring"}});
+}
+
+/// The governor's way depends on the time of day; off, everything is guessed that may be.
+TEST_P(StreamingTest, LookingAhead) {
+  for (const char* layers : {"0", "1", "2", "3"}) {
+    for (const char* width : {"0", "1", "64"})
+      expect_same({{"--moe-stream-cache", slots(model_.used_count)},
+                   {"--moe-stream-governor", "off"},
+                   {"--moe-stream-lookahead", layers},
+                   {"--moe-stream-lookahead-width", width}},
+                  {4});
+    expect_same({{"--moe-stream-cache", slots(model_.used_count)},
+                 {"--moe-stream-lookahead", layers},
+                 {"--moe-stream-lookahead-first", "off"}},
+                {4});
+  }
+}
+
+TEST_P(StreamingTest, RunnersUp) {
+  for (const char* pool : {"layer", "ring"})
+    for (const char* count : {"1", "3", "64"})
+      expect_same({{"--moe-stream-cache", slots(model_.used_count + 1)},
+                   {"--moe-stream-pool", pool},
+                   {"--moe-stream-ring", std::to_string(3 * model_.used_count)},
+                   {"--moe-stream-spec", count}},
+                  {4});
+}
+
+TEST_P(StreamingTest, PiecesOfPrefetches) {
+  for (const char* chunk : {"4K", "64K", "512K"})
+    for (const char* cap : {"1", "4"})
+      expect_same({{"--moe-stream-cache", slots(model_.used_count)},
+                   {"--moe-stream-governor", "off"},
+                   {"--moe-stream-chunk", chunk},
+                   {"--moe-stream-prefetch-cap", cap},
+                   {"--moe-stream-prefetch-cap-demand", cap == std::string("1") ? "0" : "2"}},
+                  {4});
+}
+
+/// A census is learned, kept, and read before the next first token.
+TEST_P(StreamingTest, TheCensusAndWhatItWarms) {
+  const TempFolder folder;
+  const std::string census = folder.path() + "/uses.census";
+  for (const char* pool : {"layer", "ring", "layer"})
+    for (const char* prewarm : {"on", "off"})
+      expect_same({{"--moe-stream-cache", slots(model_.expert_count / 2 + 1)},
+                   {"--moe-stream-pool", pool},
+                   {"--moe-stream-ring", std::to_string(2 * model_.expert_count)},
+                   {"--moe-stream-census", census},
+                   {"--moe-stream-prewarm", prewarm}});
+}
+
+TEST_P(StreamingTest, ATraceIsWritten) {
+  const TempFolder folder;
+  expect_same({{"--moe-stream-cache", slots(model_.used_count)},
+               {"--moe-stream-governor", "off"},
+               {"--moe-stream-trace", folder.path() + "/routing.trace"},
+               {"--moe-stream-trace-scores", "on"}});
+}
+
 TEST_P(StreamingTest, AllTogether) {
-  for (uint64_t seed = 1; seed <= 6; ++seed) {
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
     Random random(seed);
     const auto one_of = [&](std::initializer_list<const char*> values) {
       return std::string(values.begin()[random.below(values.size())]);
     };
     const uint64_t range = model_.expert_count - model_.used_count + 1;
-    const Settings settings{{"--threads", one_of({"1", "2", "3", "4"})},
-                            {"--isa", one_of({"auto", "ref"})},
-                            {"--ubatch", one_of({"1", "3", "16", "17", "64"})},
-                            {"--moe-stream-cache", slots(model_.used_count + random.below(range))},
-                            {"--moe-stream-io", one_of({"auto", "threads"})},
-                            {"--moe-stream-direct", one_of({"auto", "off"})}};
+    const Settings settings{
+        {"--threads", one_of({"1", "2", "3", "4"})},
+        {"--isa", one_of({"auto", "ref"})},
+        {"--ubatch", one_of({"1", "3", "16", "17", "64"})},
+        {"--moe-stream-cache", slots(model_.used_count + random.below(range))},
+        {"--moe-stream-io", one_of({"auto", "threads"})},
+        {"--moe-stream-direct", one_of({"auto", "off"})},
+        {"--moe-stream-pool", one_of({"layer", "ring"})},
+        {"--moe-stream-ring", std::to_string(model_.used_count + random.below(40))},
+        {"--moe-stream-evict", one_of({"decay", "lru"})},
+        {"--moe-stream-half-life", one_of({"1", "64"})},
+        {"--moe-stream-chunk", one_of({"4K", "512K"})},
+        {"--moe-stream-lookahead", one_of({"0", "1", "2", "3"})},
+        {"--moe-stream-governor", one_of({"on", "off"})},
+        {"--moe-stream-spec", one_of({"0", "2"})}};
     expect_same(settings, {random.below(tokens_.size() + 1), tokens_.size()});
   }
 }
@@ -202,11 +291,37 @@ INSTANTIATE_TEST_SUITE_P(Models, StreamingTest,
                            return std::get<0>(test.param).name + "_" + std::get<1>(test.param);
                          });
 
+/// A prompt so long that its experts are read layers ahead, and that it goes in several batches.
+TEST(Streaming, ThePromptThatReadsAhead) {
+  constexpr size_t kTokens = 4300;
+  Random random(3);
+  std::vector<int32_t> tokens(kTokens);
+  for (int32_t& token : tokens) token = static_cast<int32_t>(random.below(256));
+  std::string expected;
+  const std::vector<Settings> all{{{"--moe-stream", "off"}},
+                                  {{"--moe-stream-cache", "4s"}},
+                                  {{"--moe-stream-cache", "6s"}, {"--moe-stream-readahead", "8"}},
+                                  {{"--moe-stream-cache", "16s"}, {"--moe-stream-readahead", "1"}},
+                                  {{"--moe-stream-cache", "8s"}, {"--moe-stream-readahead", "0"}},
+                                  {{"--moe-stream-pool", "ring"}, {"--moe-stream-ring", "20"}}};
+  for (Settings settings : all) {
+    SCOPED_TRACE(to_text(settings));
+    settings.insert(settings.end(), {{"--ctx", "4400"}, {"--moe-stream-census", "off"}});
+    const auto engine = open(kFloats.path, settings);
+    ASSERT_TRUE(engine.ok()) << engine.error().message;
+    const auto hash = logits_hash(**engine, tokens, kTokens - 10);
+    ASSERT_TRUE(hash.ok()) << hash.error().message;
+    if (expected.empty()) expected = *hash;
+    EXPECT_EQ(*hash, expected);
+  }
+}
+
 /// The formats of the KV cache are an input: they must not give the same.
 TEST(Streaming, TheKvFormatMatters) {
   std::array<std::string, 2> hashes;
   for (size_t i = 0; i < 2; ++i) {
-    const auto engine = open(kFloats.path, {{"--kv", i == 0 ? "f16" : "f32"}});
+    const auto engine =
+        open(kFloats.path, {{"--kv", i == 0 ? "f16" : "f32"}, {"--moe-stream-census", "off"}});
     ASSERT_TRUE(engine.ok());
     hashes[i] = *logits_hash(**engine, kFloats.tokens(), 10);
   }

@@ -74,18 +74,19 @@ std::string check_list(const std::string& list, const Check& check) {
   return {};
 }
 
+constexpr Bounds<uint32_t> kSlotBounds = {1, kTraceExpertsMax};
+
 void add_slots(CLI::App& command, std::vector<uint32_t>& slot_counts) {
-  constexpr Bounds<uint32_t> kBounds = {1, kTraceExpertsMax};
   const auto check = [](const std::string& list) {
     return check_list(list, [](const std::string& word) {
-      const auto number = parse_number(word, kBounds);
+      const auto number = parse_number(word, kSlotBounds);
       return number.ok() ? std::string() : number.error().message;
     });
   };
   const auto set = [&slot_counts](const std::string& list) {
     slot_counts.clear();
     for (const std::string& word : split_list(list))
-      slot_counts.push_back(*parse_number(word, kBounds));
+      slot_counts.push_back(*parse_number(word, kSlotBounds));
   };
   command.add_option_function<std::string>("--slots", set, "slots for each layer")
       ->check(check)

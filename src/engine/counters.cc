@@ -68,23 +68,23 @@ LookaheadCounters MoeCounters::all_guesses() const {
 }
 
 MoeCounters MoeCounters::since(const MoeCounters& before) const {
-  MoeCounters counters{.lookups = lookups - before.lookups,
-                       .hits = hits - before.hits,
-                       .joins = joins - before.joins,
-                       .misses = misses - before.misses,
-                       .evictions = evictions - before.evictions,
-                       .distinct = distinct - before.distinct,
-                       .reads = reads - before.reads,
-                       .demand_reads = demand_reads - before.demand_reads,
-                       .demand_bytes = demand_bytes - before.demand_bytes,
-                       .prefetch_reads = prefetch_reads - before.prefetch_reads,
-                       .prefetch_bytes = prefetch_bytes - before.prefetch_bytes,
-                       .prefetch_useful_bytes =
-                           prefetch_useful_bytes - before.prefetch_useful_bytes,
-                       .promoted = promoted - before.promoted,
-                       .idle_fills = idle_fills - before.idle_fills,
-                       .stall_s = stall_s - before.stall_s,
-                       .lookahead = {}};
+  MoeCounters counters{
+      .lookups = lookups - before.lookups,
+      .hits = hits - before.hits,
+      .joins = joins - before.joins,
+      .misses = misses - before.misses,
+      .evictions = evictions - before.evictions,
+      .distinct = distinct - before.distinct,
+      .reads = reads - before.reads,
+      .demand_reads = demand_reads - before.demand_reads,
+      .demand_bytes = demand_bytes - before.demand_bytes,
+      .prefetch_reads = prefetch_reads - before.prefetch_reads,
+      .prefetch_bytes = prefetch_bytes - before.prefetch_bytes,
+      .prefetch_useful_bytes = prefetch_useful_bytes - before.prefetch_useful_bytes,
+      .promoted = promoted - before.promoted,
+      .idle_fills = idle_fills - before.idle_fills,
+      .stall_s = stall_s - before.stall_s,
+      .lookahead = {}};
   for (size_t i = 0; i < lookahead.size(); ++i)
     counters.lookahead.push_back(lookahead[i].since(before.lookahead[i]));
   return counters;

@@ -44,8 +44,8 @@ const Ledger& Engine::ledger() const {
 /// The plan keeps memory for one session; a further one must find its own within the budget.
 Status Engine::check_room_for_session() const {
   if (impl_->ledger.bytes(MemoryUse::kv) == 0) return {};
-  const uint64_t bytes = KvCache::bytes_for(impl_->model->config(), impl_->mode.context_tokens,
-                                            impl_->kv_type());
+  const uint64_t bytes =
+      KvCache::bytes_for(impl_->model->config(), impl_->mode.context_tokens, impl_->kv_type());
   if (impl_->ledger.total_bytes() + bytes <= impl_->mode.budget_bytes) return {};
   return make_error(ErrorKind::memory,
                     "another session needs {} for its KV cache and the budget of {} is used; "

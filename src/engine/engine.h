@@ -72,7 +72,7 @@ struct RunMode {
 
 /// How good guesses made so many layers ahead were; see lookahead/lookahead_stats.h.
 struct LookaheadCounters {
-  uint64_t picks = 0, foreseen = 0;         ///< experts that routers chose; of them, guessed
+  uint64_t picks = 0, foreseen = 0;          ///< experts that routers chose; of them, guessed
   uint64_t misses = 0, misses_foreseen = 0;  ///< choices that the expert cache did not hold
   uint64_t started = 0, useful = 0, wasted = 0, cancelled = 0;  ///< reads of guessed experts
 

@@ -69,19 +69,19 @@ RingPlan plan_the_ring(const Engine::Impl& impl, const MemoryPlan& memory,
   const os::MemoryState state = os::memory_state();
   uint32_t experts = 0;
   for (const ExpertLayout& layer : impl.model->weights().experts) experts += layer.expert_count();
-  const uint64_t beside_cache = memory.budget_bytes - std::min(memory.budget_bytes,
-                                                               memory.cache_bytes_max);
-  RingInput input{.machine_bytes = state.total_bytes,
-                  .available_bytes = state.available_bytes + os::resident_bytes(),
-                  .resident_bytes = impl.model->dense_arena_bytes(),
-                  .overhead_bytes = beside_cache - std::min(beside_cache,
-                                                            impl.model->dense_arena_bytes()),
-                  .expert_bytes_max = std::ranges::max(slot_bytes),
-                  .page_bytes = os::page_bytes(),
-                  .experts_total = experts,
-                  .slots_min = impl.facts.expert_used_count,
-                  .budget_bytes = memory.cache_bytes_max,
-                  .slots_asked = {}};
+  const uint64_t beside_cache =
+      memory.budget_bytes - std::min(memory.budget_bytes, memory.cache_bytes_max);
+  RingInput input{
+      .machine_bytes = state.total_bytes,
+      .available_bytes = state.available_bytes + os::resident_bytes(),
+      .resident_bytes = impl.model->dense_arena_bytes(),
+      .overhead_bytes = beside_cache - std::min(beside_cache, impl.model->dense_arena_bytes()),
+      .expert_bytes_max = std::ranges::max(slot_bytes),
+      .page_bytes = os::page_bytes(),
+      .experts_total = experts,
+      .slots_min = impl.facts.expert_used_count,
+      .budget_bytes = memory.cache_bytes_max,
+      .slots_asked = {}};
   if (impl.options.ring_slots > 0) input.slots_asked = impl.options.ring_slots;
   return plan_ring(input);
 }
@@ -113,9 +113,9 @@ Status make_expert_store(Engine::Impl& impl, const MemoryPlan& memory) {
   auto slots = SlotPool::allocate(std::move(plan), std::move(layouts), impl.ledger);
   if (!slots) return slots.error();
   impl.slots = std::move(*slots);
-  impl.store = std::make_unique<ExpertStore>(
-      *impl.slots, impl.model->weights().experts, impl.model->queue(),
-      impl.model->config().expert_used_count, make_policy(impl));
+  impl.store =
+      std::make_unique<ExpertStore>(*impl.slots, impl.model->weights().experts, impl.model->queue(),
+                                    impl.model->config().expert_used_count, make_policy(impl));
   const bool resident = impl.options.stream == StreamMode::off && all_resident;
   impl.mode.mode = resident ? "resident" : impl.model->reads_direct() ? "streamed" : "buffered";
   return resident ? impl.store->preload(impl.stop) : Status();

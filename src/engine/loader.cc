@@ -70,9 +70,9 @@ MemoryPlan make_memory_plan(const Engine::Impl& impl) {
   };
   constexpr size_t kMany = 1024;  // enough for rounding to vanish in the bytes of one token
   const auto step_bytes = [&](size_t step, size_t batch) {
-    return ForwardPass::step_bytes(config, weights,
-                                   {.step_token_max = step, .batch_token_max = batch,
-                                    .ubatch_token_max = batch}, step);
+    return ForwardPass::step_bytes(
+        config, weights,
+        {.step_token_max = step, .batch_token_max = batch, .ubatch_token_max = batch}, step);
   };
   const MemoryNeeds needs{
       .process_bytes = os::resident_bytes(),
@@ -114,10 +114,10 @@ void log_mode(const Engine::Impl& impl) {
   const RunMode& mode = impl.mode;
   impl.log.info("{}: {}, {} layers, router: {}", impl.facts.file_name, impl.facts.architecture,
                 impl.facts.layer_count, impl.facts.router);
-  impl.log.info(
-      "{}: {} dense in memory, {} for experts ({}), {} reads by {}, {} threads of {}",
-      mode.mode, format_bytes(impl.facts.dense_bytes), format_bytes(mode.cache_bytes),
-      describe_slots(impl), mode.direct ? "direct" : "buffered", mode.io, mode.threads, mode.isa);
+  impl.log.info("{}: {} dense in memory, {} for experts ({}), {} reads by {}, {} threads of {}",
+                mode.mode, format_bytes(impl.facts.dense_bytes), format_bytes(mode.cache_bytes),
+                describe_slots(impl), mode.direct ? "direct" : "buffered", mode.io, mode.threads,
+                mode.isa);
   impl.log.info("context {} of {} trained positions; memory budget {} ({})", mode.context_tokens,
                 impl.facts.context_trained_tokens, format_bytes(mode.budget_bytes),
                 mode.budget_reason);
@@ -168,12 +168,11 @@ Status open_engine(const std::string& path, Engine::Impl& impl) {
   if (!backend) return backend.error();
   impl.backend = std::move(*backend);
   if (Status made = make_expert_store(impl, memory); !made) return made;
-  const ForwardLimits limits{
-      .step_token_max = memory.step_tokens,
-      .batch_token_max = memory.batch_tokens,
-      .ubatch_token_max = memory.ubatch_tokens,
-      .pairs_per_step = kPairsPerStepAndThread * impl.pool->thread_count(),
-      .runner_up_count = impl.options.spec_count};
+  const ForwardLimits limits{.step_token_max = memory.step_tokens,
+                             .batch_token_max = memory.batch_tokens,
+                             .ubatch_token_max = memory.ubatch_tokens,
+                             .pairs_per_step = kPairsPerStepAndThread * impl.pool->thread_count(),
+                             .runner_up_count = impl.options.spec_count};
   if (Status made = make_lookahead(impl, memory); !made) return made;
   auto forward = ForwardPass::make(impl.model->config(), impl.model->weights(), *impl.backend,
                                    *impl.store, impl.lookahead.get(), limits, impl.ledger);
@@ -189,10 +188,11 @@ Status open_engine(const std::string& path, Engine::Impl& impl) {
                                         .planned_bytes = impl.mode.cache_bytes}});
   // Long steps must not leave the drive without orders.
   impl.pool->set_interlude([store = impl.store.get()] { store->pump(); });
-  impl.idle_fill = std::make_unique<IdleFill>(
-      *impl.store, *impl.census,
-      IdleFill::Options{.enabled = impl.options.prewarm == Switch::on && impl.mode.mode != "resident",
-                        .slots_kept_empty = slots_kept_empty(impl)});
+  impl.idle_fill =
+      std::make_unique<IdleFill>(*impl.store, *impl.census,
+                                 IdleFill::Options{.enabled = impl.options.prewarm == Switch::on &&
+                                                              impl.mode.mode != "resident",
+                                                   .slots_kept_empty = slots_kept_empty(impl)});
   impl.mode.load_s = os::seconds_between(start, os::now_ns());
   log_mode(impl);
   return {};

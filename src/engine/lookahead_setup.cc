@@ -34,18 +34,16 @@ Status open_notes(Engine::Impl& impl) {
   const auto setting = parse_census_setting(impl.options.census);
   if (!setting) return setting.error();
   impl.census_file = std::make_unique<CensusFile>(*setting, impl.model->paths().front());
-  impl.census =
-      std::make_unique<UsageCensus>(census_identity(impl), impl.facts.expert_used_count);
+  impl.census = std::make_unique<UsageCensus>(census_identity(impl), impl.facts.expert_used_count);
   if (const auto line = impl.census_file->load(*impl.census)) impl.log.info("{}", *line);
   if (impl.options.trace_path.empty()) return {};
-  auto trace = RoutingTraceWriter::create(
-      impl.options.trace_path,
-      {.expert_counts = expert_counts(impl),
-       .used_count = impl.facts.expert_used_count,
-       .distance_max = impl.options.lookahead_layers,
-       .has_scores = impl.options.trace_scores == Switch::on,
-       .model_hash = router_hash(impl.model->weights()),
-       .name = impl.facts.file_name});
+  auto trace = RoutingTraceWriter::create(impl.options.trace_path,
+                                          {.expert_counts = expert_counts(impl),
+                                           .used_count = impl.facts.expert_used_count,
+                                           .distance_max = impl.options.lookahead_layers,
+                                           .has_scores = impl.options.trace_scores == Switch::on,
+                                           .model_hash = router_hash(impl.model->weights()),
+                                           .name = impl.facts.file_name});
   if (!trace) return trace.error();
   impl.trace = std::move(*trace);
   return {};
@@ -59,8 +57,8 @@ Status make_lookahead(Engine::Impl& impl, const MemoryPlan& memory) {
   const WeightMap& weights = impl.model->weights();
   if (Status read = read_correction(impl); !read) return read;
   if (Status open = open_notes(impl); !open) return open;
-  const uint32_t width = options.lookahead_width > 0 ? options.lookahead_width
-                                                     : config.expert_used_count;
+  const uint32_t width =
+      options.lookahead_width > 0 ? options.lookahead_width : config.expert_used_count;
   Lookahead::Options parts{
       .governor = {.most = {.distance = options.lookahead_layers, .width = width},
                    .mode = options.governor == Switch::on ? GovernorMode::adaptive

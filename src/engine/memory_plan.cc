@@ -98,11 +98,10 @@ void shrink_to_fit(const EngineOptions& options, const MemoryNeeds& needs, Memor
                   plan.batch_tokens));
   if (fits()) return;
   const size_t fit = longest_context(needs, plan);
-  plan.notes.push_back(
-      fmt::format("at least {} are needed, {} are to be had ({}); the budget will be exceeded{}",
-                  format_bytes(least_bytes(needs, plan)),
-                  format_bytes(plan.budget_bytes), plan.budget_reason,
-                  fit > 0 ? fmt::format("; --ctx {} would fit", fit) : std::string()));
+  plan.notes.push_back(fmt::format(
+      "at least {} are needed, {} are to be had ({}); the budget will be exceeded{}",
+      format_bytes(least_bytes(needs, plan)), format_bytes(plan.budget_bytes), plan.budget_reason,
+      fit > 0 ? fmt::format("; --ctx {} would fit", fit) : std::string()));
 }
 
 }  // namespace

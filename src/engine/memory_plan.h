@@ -1,7 +1,7 @@
 // How the memory of the process is divided before anything large is allocated: what there is, what
-// must be resident, how long the context may be, and what is left for experts. The working memory of
-// a prompt is not set aside: the expert cache lends it and has it back at the first decoded token
-// (engine/working_memory). Numbers in, numbers and sentences out. Pure; any thread.
+// must be resident, how long the context may be, and what is left for experts. The working memory
+// of a prompt is not set aside: the expert cache lends it and has it back at the first decoded
+// token (engine/working_memory). Numbers in, numbers and sentences out. Pure; any thread.
 #pragma once
 
 #include <cstdint>

@@ -110,9 +110,9 @@ Status set_evict(EngineOptions& options, std::string_view text) {
 }
 
 Status set_pool(EngineOptions& options, std::string_view text) {
-  return set_word(options.pool, text,
-                  {std::pair<std::string_view, PoolKind>{"layer", PoolKind::layer},
-                   {"ring", PoolKind::ring}});
+  return set_word(
+      options.pool, text,
+      {std::pair<std::string_view, PoolKind>{"layer", PoolKind::layer}, {"ring", PoolKind::ring}});
 }
 
 template <Switch EngineOptions::*member>
@@ -224,8 +224,7 @@ constexpr OptionSpec kOptions[] = {
      "fitted by tools/train_correction to one model; the guesses get better, nothing else changes",
      set_path<&EngineOptions::correction_path>},
     {"--moe-stream-spec", "N", "0", "runners-up of each layer read for the next token",
-     "only where the drive is idle much of the time",
-     set_count<&EngineOptions::spec_count, 0, 64>},
+     "only where the drive is idle much of the time", set_count<&EngineOptions::spec_count, 0, 64>},
     {"--moe-stream-governor", "on|off", "on", "find out while running how far to look ahead",
      "off always looks as far as it may", set_switch<&EngineOptions::governor>},
     {"--moe-stream-readahead", "N", "2", "layers that a long prompt reads ahead",

@@ -67,7 +67,7 @@ class DecayPolicy final : public EvictionPolicy {
   const double half_life_tokens_;
   std::vector<double> worth_;  ///< [expert], in units that shrink with time
   LruPolicy recency_;
-  double tokens_ = 0;    ///< passed since the last scaling
+  double tokens_ = 0;     ///< passed since the last scaling
   double use_worth_ = 1;  ///< what a use adds now
 };
 

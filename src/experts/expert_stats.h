@@ -30,10 +30,10 @@ struct GuessStats {
 };
 
 struct ExpertStats {
-  uint64_t lookup_count = 0;  ///< questions "is this expert here"
-  uint64_t hit_count = 0;     ///< resident
-  uint64_t join_count = 0;    ///< already being read
-  uint64_t miss_count = 0;    ///< caused demand reads
+  uint64_t lookup_count = 0;    ///< questions "is this expert here"
+  uint64_t hit_count = 0;       ///< resident
+  uint64_t join_count = 0;      ///< already being read
+  uint64_t miss_count = 0;      ///< caused demand reads
   uint64_t distinct_count = 0;  ///< of the lookups: the first of an expert since the last mark
   uint64_t eviction_count = 0;
   uint64_t demand_read_count = 0;  ///< requests to the drive, one per part

@@ -108,10 +108,13 @@ void ExpertStore::join(SlotIndex slot) {
 
 io::ReadClass ExpertStore::read_class_of(Reason reason) {
   switch (reason) {
-    case Reason::demand: return io::ReadClass::demand;
-    case Reason::load: return io::ReadClass::load;
+    case Reason::demand:
+      return io::ReadClass::demand;
+    case Reason::load:
+      return io::ReadClass::load;
     case Reason::guess:
-    case Reason::idle_fill: break;
+    case Reason::idle_fill:
+      break;
   }
   return io::ReadClass::prefetch;
 }

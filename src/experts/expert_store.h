@@ -1,6 +1,6 @@
 // The expert store: hands out leases on routed experts, reading from the drive what is not in a
-// slot, and reads ahead what is guessed. It joins the cache's bookkeeping to the read queue; whoever
-// computes asks it and never learns where an expert came from.
+// slot, and reads ahead what is guessed. It joins the cache's bookkeeping to the read queue;
+// whoever computes asks it and never learns where an expert came from.
 //
 //   acquire(id) ─ resident ──► lease, ready at once                       (hit)
 //               ─ being read ► lease, ready when its reads land           (join)
@@ -145,7 +145,7 @@ class ExpertStore {
   io::ReadQueue& queue_;
   ExpertCache cache_;
   GuessList guesses_;
-  std::vector<SlotReads> reads_;          ///< [slot]
+  std::vector<SlotReads> reads_;  ///< [slot]
   /// [slot]: how far ahead its expert was guessed, until it is used or gone; in guess statistics
   std::vector<std::optional<uint8_t>> guess_distance_;
   std::vector<SlotIndex> guessed_slots_;  ///< being read and wanted by nobody yet

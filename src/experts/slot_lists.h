@@ -1,5 +1,5 @@
-// Slots in doubly linked lists that share one array: each slot is in exactly one list, and moving it
-// to another allocates nothing. One thread at a time.
+// Slots in doubly linked lists that share one array: each slot is in exactly one list, and moving
+// it to another allocates nothing. One thread at a time.
 #pragma once
 
 #include <vector>
@@ -41,9 +41,9 @@ class SlotLists {
     SlotIndex next = kNoSlot;
     uint32_t list = 0;
   };
-  std::vector<Link> links_;        ///< [slot]
-  std::vector<SlotIndex> heads_;   ///< [list]
-  std::vector<uint32_t> counts_;   ///< [list]
+  std::vector<Link> links_;       ///< [slot]
+  std::vector<SlotIndex> heads_;  ///< [list]
+  std::vector<uint32_t> counts_;  ///< [list]
 };
 
 }  // namespace sluice

@@ -3,9 +3,9 @@
 //
 // A step goes layer by layer: all of its tokens pass layer L before any enters layer L+1. For a
 // prompt that means each expert is read about once, however long the prompt; for a single token it
-// is ordinary decoding. Within a layer a long prompt is cut into batches, which bounds the memory of
-// the experts' outputs, and attention and routing work through a batch in ubatches. Results do not
-// depend on how tokens are cut.
+// is ordinary decoding. Within a layer a long prompt is cut into batches, which bounds the memory
+// of the experts' outputs, and attention and routing work through a batch in ubatches. Results do
+// not depend on how tokens are cut.
 //
 // After construction only reading experts can fail (or being stopped): then the step is void, the
 // positions it would have filled may be used again, and the pass is ready for the next step. One
@@ -74,14 +74,15 @@ class ForwardPass {
   ForwardPass(const ModelConfig& config, const WeightMap& map, Backend& backend, ExpertStore& store,
               Lookahead* lookahead, const ForwardLimits& limits, Ledger& ledger);
   struct Batch {
-    size_t first = 0;          ///< of its tokens, in the step
+    size_t first = 0;  ///< of its tokens, in the step
     size_t token_count = 0;
     size_t first_position = 0;
     size_t tokens_behind = 0;  ///< in the step
     Ranking ranking = Ranking::worth;
   };
   void place_buffers(size_t token_count);
-  Status run_layer(uint32_t layer, const Batch& part, KvCache& cache, const std::atomic<bool>* stop);
+  Status run_layer(uint32_t layer, const Batch& part, KvCache& cache,
+                   const std::atomic<bool>* stop);
   void give_logits(size_t token_count, LogitsWanted wanted, const LogitsSink& sink);
 
   const ModelConfig& config_;

@@ -33,8 +33,7 @@ class MoeLayer {
   void start(uint32_t layer, const Grouping& grouping, Ranking ranking);
   /// Computes the expert outputs of every pair. On a read error, or when `stop` becomes true, all
   /// leases are dropped, reads have ended, and the batch is void.
-  Status finish(const Grouping& grouping, const BatchBuffers& batch,
-                const std::atomic<bool>* stop);
+  Status finish(const Grouping& grouping, const BatchBuffers& batch, const std::atomic<bool>* stop);
 
  private:
   enum class Stage : uint8_t { gate_up, down };

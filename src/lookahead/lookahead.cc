@@ -5,10 +5,14 @@ namespace {
 
 PickState pick_state(Whereabouts whereabouts) {
   switch (whereabouts) {
-    case Whereabouts::resident: return PickState::resident;
-    case Whereabouts::coming: return PickState::on_its_way;
-    case Whereabouts::guessed: return PickState::prefetched;
-    case Whereabouts::absent: break;
+    case Whereabouts::resident:
+      return PickState::resident;
+    case Whereabouts::coming:
+      return PickState::on_its_way;
+    case Whereabouts::guessed:
+      return PickState::prefetched;
+    case Whereabouts::absent:
+      break;
   }
   return PickState::missing;
 }
@@ -124,8 +128,9 @@ void Lookahead::end_step() {
        .drive_busy_ns = store_.queue().stats().busy_ns - before_.busy_ns,
        .miss_count = count(after.miss_count, before_.experts.miss_count),
        .prefetch_useful_count = count(guesses.useful_count, guesses_before.useful_count),
-       .prefetch_wasted_count = count(guesses.wasted_count + guesses.cancelled_count,
-                                      guesses_before.wasted_count + guesses_before.cancelled_count)});
+       .prefetch_wasted_count =
+           count(guesses.wasted_count + guesses.cancelled_count,
+                 guesses_before.wasted_count + guesses_before.cancelled_count)});
 }
 
 }  // namespace sluice

@@ -1,8 +1,8 @@
-// Everything that reads experts before they are asked for, seen from the forward pass: while a token
-// is decoded, the routers of later layers are asked early (predictor) as far as it pays (governor);
-// while a long prompt passes, the next layers are read ahead (read_ahead). What it learns it keeps:
-// how good its guesses were, the census of which experts the model uses, and on request a trace of
-// every routing.
+// Everything that reads experts before they are asked for, seen from the forward pass: while a
+// token is decoded, the routers of later layers are asked early (predictor) as far as it pays
+// (governor); while a long prompt passes, the next layers are read ahead (read_ahead). What it
+// learns it keeps: how good its guesses were, the census of which experts the model uses, and on
+// request a trace of every routing.
 //
 // It changes what is read when, never what is computed. Calls come from the thread that runs the
 // step, in this order:

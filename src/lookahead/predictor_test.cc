@@ -116,7 +116,7 @@ TEST(Predictor, NamesAsManyAsItIsTold) {
   Model model("mm");
   Predictor predictor = model.predictor({.width_max = 3});
   const auto named = [&](uint32_t width) {
-    const auto experts = predictor.predict(0, model.state(), {.width = width})[0].experts;
+    const auto experts = predictor.predict(0, model.state(), {.distance = 2, .width = width})[0].experts;
     return Ids(experts.begin(), experts.end());
   };
   EXPECT_EQ(named(0), (Ids{1, 2})) << "as many as the model uses";
@@ -124,7 +124,7 @@ TEST(Predictor, NamesAsManyAsItIsTold) {
   EXPECT_EQ(named(3), (Ids{1, 2, 3}));
   EXPECT_EQ(named(4), (Ids{1, 2, 3})) << "cut to the limit";
   Predictor wide = model.predictor({.width_max = 100});
-  EXPECT_EQ(wide.predict(0, model.state(), {.width = 100})[0].experts.size(), 4u);
+  EXPECT_EQ(wide.predict(0, model.state(), {.distance = 2, .width = 100})[0].experts.size(), 4u);
 }
 
 TEST(Predictor, GivesTheRoutersOwnLogitsToo) {

@@ -30,45 +30,100 @@ void RoutingRecorder::route(size_t layer, size_t first, size_t count, const Batc
   if (on_route) on_route(layer, first, count, batch);
 }
 
+namespace {
+
+SlotPlan plan_slots(const WeightMap& weights, const std::vector<SlotLayout>& layouts,
+                    const HandBuiltOptions& options) {
+  std::vector<uint64_t> bytes;
+  std::vector<uint32_t> counts;
+  for (size_t layer = 0; layer < layouts.size(); ++layer) {
+    bytes.push_back(layouts[layer].slot_bytes);
+    counts.push_back(std::min(options.slots_per_layer, weights.experts[layer].expert_count()));
+  }
+  if (options.ring_slots == 0) return plan_layer_pool(bytes, counts);
+  return plan_ring_pool(bytes, options.ring_slots, options.drive.alignment);
+}
+
+std::unique_ptr<EvictionPolicy> make_policy(const WeightMap& weights,
+                                            const HandBuiltOptions& options) {
+  uint32_t experts = 0;
+  for (const ExpertLayout& layer : weights.experts) experts += layer.expert_count();
+  if (options.half_life_tokens == 0) return std::make_unique<LruPolicy>(experts);
+  return std::make_unique<DecayPolicy>(experts, options.half_life_tokens);
+}
+
+}  // namespace
+
 HandBuiltEngine::HandBuiltEngine(const ModelBytes& model, ComputePool& pool,
                                  const HandBuiltOptions& options)
     : options_(options),
+      pool_(pool),
       drive_(options.drive, model.files()),
       queue_(drive_, facts_of(model, options.drive.alignment)) {
   const ModelConfig& config = model.config();
   const WeightMap& weights = model.weights();
-  std::vector<SlotPool::Layer> layers;
+  std::vector<SlotLayout> layouts;
   for (const ExpertLayout& experts : weights.experts)
-    layers.push_back({SlotLayout::of(experts, options.drive.alignment),
-                      std::min(options.slots_per_layer, experts.expert_count())});
-  slots_ = must(SlotPool::allocate(std::move(layers), ledger_));
-  store_ = std::make_unique<ExpertStore>(*slots_, weights.experts, queue_,
-                                         std::make_unique<LruPolicy>(slots_->slot_total()));
+    layouts.push_back(SlotLayout::of(experts, options.drive.alignment));
+  SlotPlan plan = plan_slots(weights, layouts, options);
+  slots_ = must(SlotPool::allocate(std::move(plan), std::move(layouts), ledger_));
+  store_ = std::make_unique<ExpertStore>(*slots_, weights.experts, queue_, config.expert_used_count,
+                                         make_policy(weights, options));
   backend_ = must(CpuBackend::make(config, weights, kernels::kernel_table(options.isa), pool,
                                    {options.ubatch_tokens, options.context_tokens}, ledger_));
   recorder_ = std::make_unique<RoutingRecorder>(*backend_, config.layer_count());
-  forward_ = must(ForwardPass::make(config, weights, *recorder_, *store_,
-                                    {.batch_token_max = options.batch_tokens,
-                                     .ubatch_token_max = options.ubatch_tokens,
-                                     .pairs_per_step = options.pairs_per_step},
-                                    ledger_));
+  ForwardLimits limits{.step_token_max = options.step_token_max(),
+                       .batch_token_max = options.batch_tokens,
+                       .ubatch_token_max = options.ubatch_tokens,
+                       .pairs_per_step = options.pairs_per_step};
+  if (options.lookahead) {
+    Lookahead::Options parts = *options.lookahead;
+    limits.runner_up_count = parts.runner_up_count;
+    parts.read_ahead.batch_token_max = options.batch_tokens;
+    for (const ExpertLayout& experts : weights.experts)
+      parts.read_ahead.expert_counts.push_back(experts.expert_count());
+    lookahead_ = std::make_unique<Lookahead>(*recorder_, config, weights, *store_,
+                                             Lookahead::Notes{}, parts);
+  }
+  forward_ = must(
+      ForwardPass::make(config, weights, *recorder_, *store_, lookahead_.get(), limits, ledger_));
   kv_.emplace(must(KvCache::allocate(config, options.context_tokens, options.kv, ledger_)));
+  pool_.set_interlude([this] { store_->pump(); });
+}
+
+HandBuiltEngine::~HandBuiltEngine() {
+  pool_.set_interlude({});
+}
+
+void HandBuiltEngine::settle() {
+  store_->drop_guesses();
+  store_->settle();
 }
 
 Result<std::vector<float>> HandBuiltEngine::append(std::span<const int32_t> tokens) {
   CHECK(position_ + tokens.size() <= options_.context_tokens);
   std::vector<float> logits;
+  const size_t step_max = options_.step_token_max();
+  for (size_t first = 0; first < tokens.size(); first += step_max) {
+    const size_t count = std::min(step_max, tokens.size() - first);
+    const auto rows = step(tokens.subspan(first, count), position_ + first);
+    if (!rows.ok()) return rows.error();
+    logits.insert(logits.end(), rows->begin(), rows->end());
+  }
+  position_ += tokens.size();
+  return logits;
+}
+
+/// Its memory is exactly what it needs, so that whoever writes beyond it is found out.
+Result<std::vector<float>> HandBuiltEngine::step(std::span<const int32_t> tokens,
+                                                 size_t first_position) {
+  forward_->reserve(tokens.size());
+  std::vector<float> logits;
   const auto sink = [&](std::span<const float> rows, size_t) {
     logits.insert(logits.end(), rows.begin(), rows.end());
   };
-  for (size_t first = 0; first < tokens.size(); first += options_.batch_tokens) {
-    const auto batch =
-        tokens.subspan(first, std::min(options_.batch_tokens, tokens.size() - first));
-    const Status done =
-        forward_->step(batch, position_ + first, *kv_, LogitsWanted::all, sink, &stop_);
-    if (!done) return done.error();
-  }
-  position_ += tokens.size();
+  const Status done = forward_->step(tokens, first_position, *kv_, LogitsWanted::all, sink, &stop_);
+  if (!done) return done.error();
   return logits;
 }
 

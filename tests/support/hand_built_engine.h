@@ -3,6 +3,7 @@
 // its drive is slow, lies about lengths, fails, or answers in any order. One thread at a time.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -29,6 +30,8 @@ class RoutingRecorder final : public Backend {
   }
   /// Called with each batch's embeddings, [token][hidden_size].
   std::function<void(size_t token_count, const float* hidden)> on_embed;
+  /// Called before each piece of a layer's attention.
+  std::function<void(size_t layer)> on_attention;
   /// Called after each router, with its arguments.
   std::function<void(size_t layer, size_t first, size_t count, const BatchBuffers& batch)> on_route;
 
@@ -38,6 +41,7 @@ class RoutingRecorder final : public Backend {
   }
   void attention_block(size_t layer, size_t first_position, size_t token_count, KvCache& cache,
                        float* hidden) override {
+    if (on_attention) on_attention(layer);
     backend_.attention_block(layer, first_position, token_count, cache, hidden);
   }
   void route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override;
@@ -65,32 +69,46 @@ class RoutingRecorder final : public Backend {
 struct HandBuiltOptions {
   FakeDriveOptions drive = {};
   uint32_t slots_per_layer = ~0u;  ///< at most as many as there are experts
+  uint32_t ring_slots = 0;         ///< of the ring pool; 0: a pool for each layer
+  uint32_t half_life_tokens = 0;   ///< of eviction by decay; 0: LRU
+  size_t step_tokens = 0;          ///< 0: a batch
   size_t batch_tokens = 64;
   size_t ubatch_tokens = 64;
   size_t pairs_per_step = 256;
   size_t context_tokens = 128;
   KvType kv = KvType::f32;
   kernels::Isa isa = kernels::usable_isas().back();
+  std::optional<Lookahead::Options> lookahead = {};
+
+  size_t step_token_max() const { return std::max(step_tokens, batch_tokens); }
 };
 
 class HandBuiltEngine {
  public:
   /// The model and the pool must outlive it.
   HandBuiltEngine(const ModelBytes& model, ComputePool& pool, const HandBuiltOptions& options);
+  ~HandBuiltEngine();
 
   /// Appends tokens and gives the logits of each, [token][vocabulary]. On an error the sequence
   /// stands where it stood.
   Result<std::vector<float>> append(std::span<const int32_t> tokens);
   size_t position() const { return position_; }
   void reset() { position_ = 0; }
+  /// Gives up guesses and waits for the drive.
+  void settle();
 
   FakeDrive& drive() { return drive_; }
   ExpertStore& store() { return *store_; }
+  SlotPool& slots() { return *slots_; }
+  const Ledger& ledger() const { return ledger_; }
   RoutingRecorder& routing() { return *recorder_; }
   std::atomic<bool>& stop() { return stop_; }
 
  private:
+  Result<std::vector<float>> step(std::span<const int32_t> tokens, size_t first_position);
+
   const HandBuiltOptions options_;
+  ComputePool& pool_;
   Ledger ledger_;
   FakeDrive drive_;
   io::ReadQueue queue_;
@@ -98,6 +116,7 @@ class HandBuiltEngine {
   std::unique_ptr<ExpertStore> store_;
   std::unique_ptr<CpuBackend> backend_;
   std::unique_ptr<RoutingRecorder> recorder_;
+  std::unique_ptr<Lookahead> lookahead_;
   std::unique_ptr<ForwardPass> forward_;
   std::optional<KvCache> kv_;
   size_t position_ = 0;
