@@ -28,7 +28,6 @@ struct Run {
   Reach last;
   uint64_t visits = 0;
   double read_mb = 0;
-  std::array<double, 8> layer_stall{};
 };
 
 Run run(const ModelBytes& model, ModelRecording& recording, const std::vector<int32_t>& tokens,
@@ -47,7 +46,6 @@ Run run(const ModelBytes& model, ModelRecording& recording, const std::vector<in
   result.counts = engine.lookahead().stats().total();
   result.idle = double(engine.drive().idle_ns()) / double(engine.drive().now_ns());
   result.last = steps.back().reach;
-  for (size_t i = 0; i < 8; ++i) result.layer_stall[i] = double(engine.timed().layer_stall[i]) / 1e3 / double(steps.size());
   return result;
 }
 
@@ -76,10 +74,6 @@ void print(const char* name, uint32_t slots, const char* how, const Run& r, cons
       double(g.useful_count) / n, double(r.experts.prefetch_promoted_count) / n,
       double(g.wasted_count) / n, double(g.cancelled_count) / n, 100 * r.idle,
       r.counts.miss_coverage(), r.last.distance, r.last.width);
-  if (std::getenv("LAYERS")) {
-    for (const double s : r.layer_stall) fmt::print(" {:5.0f}", s);
-    fmt::print("\n");
-  }
 }
 
 void simulate(const std::string& model_path, const std::string& text_path, size_t token_max) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "io/device_probe.h"
 
 namespace sluice {
 namespace {
@@ -39,6 +40,15 @@ io::ReadQueueOptions scaled_queue(const SimulatedOptions& options) {
   queue.prefetch_chunk_bytes = scaled(queue.prefetch_chunk_bytes);
   queue.load_chunk_bytes = scaled(queue.load_chunk_bytes);
   return queue;
+}
+
+/// What a probe of the drive would say, in bytes as stated.
+io::DeviceProfile profile_of(const FakeDriveOptions& drive) {
+  constexpr uint64_t kReadBytes = 1 << 20;
+  const double bytes_per_s = drive.bytes_per_ns * 1e9;
+  return {.bytes_per_s = bytes_per_s,
+          .latency_us = static_cast<double>(drive.latency_ns) / 1e3 + kReadBytes / bytes_per_s * 1e6,
+          .read_bytes = kReadBytes};
 }
 
 std::unique_ptr<EvictionPolicy> make_policy(EvictionKind kind, uint32_t expert_total) {
@@ -78,8 +88,6 @@ void TimedBackend::embed(std::span<const int32_t> tokens, float* hidden) {
 void TimedBackend::attention_block(size_t layer, size_t first_position, size_t token_count,
                                    KvCache& cache, float* hidden) {
   backend_.attention_block(layer, first_position, token_count, cache, hidden);
-  if (layer == 0 && store_ != nullptr) last_stall = store_->stats().stall_ns;
-  at = layer;
   pass(for_tokens(costs_.attention_ns, token_count));
 }
 
@@ -105,8 +113,6 @@ void TimedBackend::expert_down(std::span<const ExpertWork> works, const BatchBuf
 
 void TimedBackend::combine(size_t token_count, const BatchBuffers& batch) {
   backend_.combine(token_count, batch);
-  if (store_ != nullptr) {  layer_stall[at] += store_->stats().stall_ns - last_stall;
-  last_stall = store_->stats().stall_ns; }
   pass(for_tokens(costs_.combine_ns, token_count));
 }
 
@@ -140,6 +146,9 @@ SimulatedEngine::~SimulatedEngine() = default;
 void SimulatedEngine::build(const ModelBytes& model, Backend& backend) {
   const ModelConfig& config = model.config();
   const WeightMap& weights = model.weights();
+  queue_.limit_prefetch(io::plan_prefetch_depth(profile_of(options_.drive),
+                                                options_.queue.prefetch_chunk_bytes,
+                                                options_.queue.prefetch_in_service_max));
   std::vector<SlotLayout> layouts;
   std::vector<uint64_t> slot_bytes;
   std::vector<uint32_t> slot_counts, expert_counts;

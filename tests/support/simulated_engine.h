@@ -74,10 +74,6 @@ class TimedBackend final : public Backend {
   const StageCosts costs_;
   ExpertStore* store_ = nullptr;
   uint64_t compute_ns_ = 0;
- public:
-  std::array<uint64_t, 64> layer_stall{}, layer_idle{};
-  uint64_t last_stall = 0;
-  size_t at = 0;
 };
 
 struct SimulatedOptions {
@@ -116,15 +112,14 @@ class SimulatedEngine {
   /// Many tokens in one step; gives what it took.
   SimulatedStep prefill(std::span<const int32_t> tokens);
   std::span<const float> logits() const { return logits_; }
-  /// Runs the tokens as a prompt and records what routers said. REQUIRES: computes.
+  /// Runs the tokens as a prompt and records what routers said.
   static ModelRecording record(const ModelBytes& model, ComputePool& pool,
                                std::span<const int32_t> tokens);
 
   const FakeDrive& drive() const { return drive_; }
-  const ExpertStore& store() const { return *store_; }
+  ExpertStore& store() { return *store_; }
   const Lookahead& lookahead() const { return *lookahead_; }
   uint64_t compute_ns() const { return timed_->compute_ns(); }
-  const TimedBackend& timed() const { return *timed_; }
 
  private:
   void build(const ModelBytes& model, Backend& backend);
