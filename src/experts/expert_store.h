@@ -70,6 +70,8 @@ class ExpertStore {
 
   /// An expert that will probably be chosen: read it if the drive has time.
   void guess(const Guess& guess);
+  /// Drops guesses for a layer that wait: better ones are about to come.
+  void drop_waiting_guesses(uint32_t layer) { guesses_.drop_layer(layer); }
   /// Drops guesses that wait and gives up those being read, unless somebody waits for them.
   void drop_guesses();
   /// Reads an expert into an empty slot, because the drive is idle. False when there is no room.
