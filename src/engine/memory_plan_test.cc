@@ -36,8 +36,13 @@ constexpr MemoryNeeds kModel{.process_bytes = 40 * kMiB,
 uint64_t fixed_bytes(const MemoryNeeds& needs, const MemoryPlan& plan) {
   return needs.process_bytes + kSmallAllocations + needs.dense_bytes + needs.io_bytes +
          needs.fixed_scratch_bytes + plan.context_tokens * needs.kv_bytes_per_token +
-         plan.ubatch_tokens * needs.ubatch_bytes_per_token +
-         plan.batch_tokens * needs.batch_bytes_per_token;
+         plan.ubatch_tokens * needs.ubatch_bytes_per_token + needs.batch_bytes_per_token;
+}
+
+/// What a prompt borrows from the expert cache.
+uint64_t prompt_bytes(const MemoryNeeds& needs, const MemoryPlan& plan) {
+  return plan.batch_tokens * needs.batch_bytes_per_token +
+         plan.step_tokens * needs.step_bytes_per_token;
 }
 
 TEST(MemoryPlan, AvailableMemoryLessTheHeadroom) {
@@ -113,6 +118,19 @@ TEST(MemoryPlan, APromptGoesInOneBatchWhereASixteenthHoldsIt) {
   EXPECT_EQ(plan_memory(machine(0), options, kModel).batch_tokens, 2048u);
 }
 
+TEST(MemoryPlan, ALongPromptPassesTheLayersInOneStepWhereASixteenthHoldsItsStates) {
+  EngineOptions options;
+  options.context_tokens = 32768;
+  options.ram_bytes = 16 * kGiB;
+  MemoryNeeds needs = kModel;
+  needs.step_bytes_per_token = 8 * kKiB;  // 256 MiB
+  EXPECT_EQ(plan_memory(machine(0), options, needs).step_tokens, 32768u);
+  needs.step_bytes_per_token = 64 * kKiB;  // a sixteenth is 1 GiB
+  const MemoryPlan plan = plan_memory(machine(0), options, needs);
+  EXPECT_EQ(plan.step_tokens, 16384u);
+  EXPECT_EQ(plan.batch_tokens, 4096u);
+}
+
 TEST(MemoryPlan, NoPieceIsLongerThanTheContext) {
   EngineOptions options;
   options.context_tokens = 100;
@@ -136,8 +154,9 @@ TEST(MemoryPlan, TightMemoryCutsPromptsBeforeItExceedsTheBudget) {
   const MemoryPlan plan = plan_memory(machine(0), options, kModel);
   EXPECT_LT(plan.ubatch_tokens, 512u);
   EXPECT_EQ(plan.batch_tokens, plan.ubatch_tokens);
-  EXPECT_LE(fixed_bytes(kModel, plan) + kModel.cache_bytes_min, plan.budget_bytes);
-  EXPECT_GE(plan.cache_bytes_max, kModel.cache_bytes_min);
+  EXPECT_LE(fixed_bytes(kModel, plan) + prompt_bytes(kModel, plan) + kModel.cache_bytes_min,
+            plan.budget_bytes);
+  EXPECT_GE(plan.cache_bytes_max, kModel.cache_bytes_min + plan.prompt_bytes);
   EXPECT_THAT(plan.notes, ElementsAre(HasSubstr("memory is tight")));
 }
 
@@ -153,7 +172,8 @@ TEST(MemoryPlan, AContextTooLongIsGivenWithTheOneThatWouldFit) {
   options.context_tokens = static_cast<uint32_t>(plan.context_tokens_fit);
   options.ubatch_tokens = 16;
   const MemoryPlan fits = plan_memory(machine(0), options, kModel);
-  EXPECT_LE(fixed_bytes(kModel, fits) + kModel.cache_bytes_min, fits.budget_bytes);
+  EXPECT_LE(fixed_bytes(kModel, fits) + prompt_bytes(kModel, fits) + kModel.cache_bytes_min,
+            fits.budget_bytes);
   EXPECT_GT(fits.context_tokens, 100000u);
   ++options.context_tokens;
   EXPECT_THAT(plan_memory(machine(0), options, kModel).notes.back(), HasSubstr("exceeded"));
@@ -182,6 +202,7 @@ TEST(MemoryPlan, SumsNeverExceedTheBudgetInSilence) {
         .kv_bytes_per_token = up_to(kMiB),
         .ubatch_bytes_per_token = up_to(kMiB),
         .batch_bytes_per_token = up_to(kMiB),
+        .step_bytes_per_token = up_to(64 * kKiB),
         .fixed_scratch_bytes = up_to(100 * kMiB),
         .cache_bytes_min = up_to(kGiB),
         .context_trained_tokens = static_cast<uint32_t>(1 + up_to(100000)),
@@ -197,9 +218,11 @@ TEST(MemoryPlan, SumsNeverExceedTheBudgetInSilence) {
     ASSERT_GE(plan.context_tokens, 1u);
     ASSERT_GE(plan.ubatch_tokens, 1u);
     ASSERT_LE(plan.ubatch_tokens, plan.batch_tokens);
-    ASSERT_LE(plan.batch_tokens, plan.context_tokens);
+    ASSERT_LE(plan.batch_tokens, plan.step_tokens);
+    ASSERT_LE(plan.step_tokens, plan.context_tokens);
+    ASSERT_EQ(plan.prompt_bytes, prompt_bytes(needs, plan));
     ASSERT_LE(plan.ubatch_tokens, options.ubatch_tokens);
-    if (fixed + needs.cache_bytes_min <= plan.budget_bytes)
+    if (fixed + plan.prompt_bytes + needs.cache_bytes_min <= plan.budget_bytes)
       ASSERT_EQ(fixed + plan.cache_bytes_max, plan.budget_bytes);
     else
       ASSERT_THAT(plan.notes.back(), HasSubstr("the budget will be exceeded"));

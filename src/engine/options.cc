@@ -105,7 +105,8 @@ Status set_cache(EngineOptions& options, std::string_view text) {
 
 Status set_evict(EngineOptions& options, std::string_view text) {
   return set_word(options.evict, text,
-                  {std::pair<std::string_view, EvictionKind>{"decay", EvictionKind::decay},
+                  {std::pair<std::string_view, EvictionKind>{"contest", EvictionKind::contest},
+                   {"decay", EvictionKind::decay},
                    {"lru", EvictionKind::lru}});
 }
 
@@ -191,10 +192,11 @@ constexpr OptionSpec kOptions[] = {
     {"--moe-stream-ring", "auto|N", "auto", "slots of the ring",
      "auto takes what memory is free beyond an eighth (at least 4 GiB), 64 to 4096 slots",
      set_count_or_auto<&EngineOptions::ring_slots, 1, 1u << 20>},
-    {"--moe-stream-evict", "decay|lru", "decay", "which expert leaves the cache first",
-     "decay: the least often used, old uses counting less; lru: the least recently used",
+    {"--moe-stream-evict", "contest|decay|lru", "contest", "which expert leaves the cache first",
+     "decay: the least often used, old uses counting less; lru: the least recently used; contest: "
+     "whichever of four rules has missed least of late",
      set_evict},
-    {"--moe-stream-half-life", "N", "64", "tokens after which a use counts half",
+    {"--moe-stream-half-life", "N", "64", "tokens after which a use counts half (decay)",
      "shorter follows the text faster, longer knows the model better",
      set_count<&EngineOptions::half_life_tokens, 1, 1u << 20>},
     {"--moe-stream-direct", "auto|on|off", "auto", "read past the page cache",

@@ -17,7 +17,7 @@ enum class StreamMode : uint8_t { automatic, on, off };
 enum class DirectReads : uint8_t { automatic, on, off };
 enum class ReadBackend : uint8_t { automatic, uring, threads };
 enum class KvFormat : uint8_t { f16, f32 };
-enum class EvictionKind : uint8_t { decay, lru };
+enum class EvictionKind : uint8_t { contest, decay, lru };
 enum class PoolKind : uint8_t { layer, ring };
 enum class Switch : uint8_t { off, on };
 
@@ -40,7 +40,7 @@ struct EngineOptions {
   uint64_t headroom_bytes = uint64_t{512} << 20;
   PoolKind pool = PoolKind::layer;
   uint32_t ring_slots = 0;  ///< 0: from the memory there is
-  EvictionKind evict = EvictionKind::decay;
+  EvictionKind evict = EvictionKind::contest;
   uint32_t half_life_tokens = 64;
 
   DirectReads direct = DirectReads::automatic;

@@ -69,6 +69,7 @@ TEST(Options, ValuesReachTheirFields) {
   EXPECT_EQ(with("--moe-stream-pool", "ring").pool, PoolKind::ring);
   EXPECT_EQ(with("--moe-stream-ring", "4096").ring_slots, 4096u);
   EXPECT_EQ(with("--moe-stream-evict", "lru").evict, EvictionKind::lru);
+  EXPECT_EQ(with("--moe-stream-evict", "decay").evict, EvictionKind::decay);
   EXPECT_EQ(with("--moe-stream-half-life", "128").half_life_tokens, 128u);
   EXPECT_EQ(with("--moe-stream-chunk", "1M").prefetch_chunk_bytes, uint64_t{1} << 20);
   EXPECT_EQ(with("--moe-stream-prefetch-cap", "8").prefetch_cap, 8u);

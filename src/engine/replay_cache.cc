@@ -257,7 +257,7 @@ class ContestCache final : public ReplayCache {
 
   void learn(const RoutingTurn& turn) {
     if (turn.kind == StepKind::prompt || turn.token_count > 1)
-      return contest_.on_prompt_routing(turn.layer, turn.chosen);
+      return contest_.on_prompt_routing(turn.layer, 0, turn.chosen);
     if (turn.step >= next_step_) contest_.begin_token();
     next_step_ = turn.step + 1;
     contest_.on_routing(turn.layer, turn.chosen);

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace sluice {
@@ -25,6 +26,9 @@ class EvictionPolicy {
 
   /// So many tokens pass: the one to decode, or a batch of a prompt. Comes before their uses.
   virtual void on_tokens(uint32_t count) = 0;
+  /// What a layer's router chose for a batch, [token][used], the strongest first. Comes before
+  /// anything leaves for it.
+  virtual void on_routing(uint32_t /*layer*/, std::span<const int32_t> /*chosen*/) {}
   /// The router chose the expert, once (weight 1) or, in a batch of a prompt, for tokens whose
   /// weights add up to this; those before the last weigh less.
   virtual void on_use(uint32_t expert, double weight) = 0;

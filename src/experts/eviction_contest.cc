@@ -10,8 +10,6 @@ namespace {
 constexpr uint32_t kNone = ~uint32_t{0};
 /// Misses lose 2^-10 a step, which halves them in 710; they are kept in units as fine.
 constexpr int kMissShift = 10;
-/// What the end of a prompt can still tell: use rates forget the rest.
-constexpr size_t kPromptTokensMax = 128;
 
 constexpr std::array<std::string_view, UseForecast::kOrderCount> kOrderNames = {"recency", "decay",
                                                                                 "brief", "steady"};
@@ -75,15 +73,18 @@ void EvictionContest::on_routing(uint32_t layer, std::span<const uint16_t> chose
     step_misses_[i] += count_misses(shadows, static_cast<Order>(i), chosen);
 }
 
-void EvictionContest::on_prompt_routing(uint32_t layer, std::span<const uint16_t> chosen) {
+bool EvictionContest::takes_place(uint32_t layer) const {
+  return shadows_of_[layer] != kNone;
+}
+
+void EvictionContest::on_prompt_routing(uint32_t layer, uint32_t skipped_tokens,
+                                        std::span<const uint16_t> chosen) {
   if (shadows_of_[layer] == kNone) return;
   Shadows& shadows = shadows_[shadows_of_[layer]];
   shadows.ran_at = ++clock_;
-  const size_t token_count = chosen.size() / used_count_;
-  const size_t skipped = token_count - std::min(token_count, kPromptTokensMax);
-  shadows.forecast.skip_tokens(static_cast<uint32_t>(skipped));
-  for (size_t token = skipped; token < token_count; ++token)
-    shadows.forecast.on_token(chosen.subspan(token * used_count_, used_count_));
+  shadows.forecast.skip_tokens(skipped_tokens);
+  for (; !chosen.empty(); chosen = chosen.subspan(used_count_))
+    shadows.forecast.on_token(chosen.first(used_count_));
   shadows.forecast.rank_experts();
 }
 

@@ -42,11 +42,20 @@ class EvictionContest {
   /// The router of a layer chose these for the one token of the step, the strongest first. Comes
   /// before anything leaves for them.
   void on_routing(uint32_t layer, std::span<const uint16_t> chosen);
-  /// The same for a batch of a prompt, [token][used].
-  void on_prompt_routing(uint32_t layer, std::span<const uint16_t> chosen);
+  /// The same for a batch of a prompt, [token][used], without the tokens at its front that are not
+  /// looked at: use rates would forget them.
+  void on_prompt_routing(uint32_t layer, uint32_t skipped_tokens, std::span<const uint16_t> chosen);
+  static size_t tokens_not_looked_at(size_t batch_tokens) {
+    return batch_tokens > kPromptTokensMax ? batch_tokens - kPromptTokensMax : 0;
+  }
+  static constexpr size_t kPromptTokensMax = 128;
+
+  /// Whether the layer's experts can be compared: not where all of them have slots.
+  bool takes_place(uint32_t layer) const;
 
   /// Whether `a` should leave rather than `b`; a strict order. Where layers compete, worth is
   /// compared as it is and age in tokens; of equals that leaves whose layer's turn is farthest.
+  /// REQUIRES: takes_place() for both layers.
   bool leaves_before(ExpertId a, ExpertId b) const;
 
   Order leader() const { return leader_; }

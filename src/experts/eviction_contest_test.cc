@@ -189,9 +189,9 @@ TEST(EvictionContest, GoldenMisses) {
 
 TEST(EvictionContest, PromptsTeachWithoutTakingPart) {
   EvictionContest contest({{8, 2}}, 1);
-  Ids prompt(1000, 3);
+  Ids prompt(128, 3);
   prompt.back() = 5;
-  contest.on_prompt_routing(0, prompt);
+  contest.on_prompt_routing(0, 872, prompt);
   contest.begin_token();
   EXPECT_EQ(contest.leader(), Order::recency);
   EXPECT_TRUE(contest.leaves_before({0, 3}, {0, 5}));

@@ -50,10 +50,12 @@ class ExpertCache {
   /// Tokens that now pass through the layers: one to decode, or many of a prompt. Predictions made
   /// before are void.
   void begin_tokens(uint32_t count);
-  /// The layer whose turn it is, and who leaves while it lasts.
-  void begin_layer(uint32_t layer, Ranking ranking) {
+  /// The layer whose turn it is, who leaves while it lasts, and what its router chose for a batch,
+  /// [token][used].
+  void begin_layer(uint32_t layer, Ranking ranking, std::span<const int32_t> chosen = {}) {
     first_layer_ahead_ = layer + 1;
     ranking_ = ranking;
+    if (!chosen.empty()) policy_->on_routing(layer, chosen);
   }
 
   /// The router chose the expert in this slot; see EvictionPolicy::on_use for the weight.

@@ -60,7 +60,7 @@ Whereabouts ExpertStore::whereabouts(ExpertId id) const {
 }
 
 void ExpertStore::begin_layer(uint32_t layer, std::span<const int32_t> chosen, Ranking ranking) {
-  cache_.begin_layer(layer, ranking);
+  cache_.begin_layer(layer, ranking, chosen);
   if (guesses_.empty() && guessed_slots_.empty()) return;
   guesses_.drop_layer(layer);
   for (const int32_t expert : chosen) is_chosen_[static_cast<size_t>(expert)] = true;

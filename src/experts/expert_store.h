@@ -56,7 +56,7 @@ class ExpertStore {
 
   /// Tokens start their way through the layers: one to decode, or many of a prompt.
   void begin_tokens(uint32_t count) { cache_.begin_tokens(count); }
-  /// A layer's router has spoken: `chosen` (duplicates allowed) are about to be acquired. Other
+  /// A layer's router has spoken: `chosen` (of a batch, [token][used]) are about to be acquired. Other
   /// guesses for the layer are given up. `ranking` says who leaves if somebody must.
   void begin_layer(uint32_t layer, std::span<const int32_t> chosen, Ranking ranking);
 
@@ -70,6 +70,8 @@ class ExpertStore {
 
   /// An expert that will probably be chosen: read it if the drive has time.
   void guess(const Guess& guess);
+  /// Drops guesses for a layer that wait: better ones are about to come.
+  void drop_waiting_guesses(uint32_t layer) { guesses_.drop_layer(layer); }
   /// Drops guesses that wait and gives up those being read, unless somebody waits for them.
   void drop_guesses();
   /// Reads an expert into an empty slot, because the drive is idle. False when there is no room.

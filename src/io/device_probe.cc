@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <vector>
 
 #include "base/random.h"
@@ -85,7 +86,18 @@ double rate_at_depth(Probe& probe, uint64_t read_bytes, size_t depth, const Prob
   return static_cast<double>(finished * read_bytes) / os::seconds_between(start, probe.now_ns());
 }
 
+/// The forward pass looks after its reads more often than this.
+constexpr double kLookSeconds = 50e-6;
+
 }  // namespace
+
+uint32_t plan_prefetch_depth(const DeviceProfile& profile, uint32_t chunk_bytes, uint32_t most) {
+  if (profile.bytes_per_s <= 0 || most <= 2) return most;
+  const double on_wire = static_cast<double>(profile.read_bytes) / profile.bytes_per_s;
+  const double to_find = std::max(0.0, profile.latency_us * 1e-6 - on_wire) + kLookSeconds;
+  const double depth = 1 + std::ceil(to_find * profile.bytes_per_s / chunk_bytes);
+  return static_cast<uint32_t>(std::clamp<double>(depth, 2, most));
+}
 
 DeviceProfile probe_device(os::AsyncReader& reader, uint32_t file, const os::File& facts,
                            const ProbeOptions& options) {
@@ -99,6 +111,7 @@ DeviceProfile probe_device(os::AsyncReader& reader, uint32_t file, const os::Fil
   Probe probe(reader, file, window_count, read_bytes, buffers->begin());
   DeviceProfile profile;
   profile.latency_us = median_latency_us(probe);
+  profile.read_bytes = read_bytes;
   profile.bytes_per_s = rate_at_depth(probe, read_bytes, depth, options);
   return probe.failed() ? DeviceProfile{} : profile;
 }

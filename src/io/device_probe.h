@@ -12,7 +12,14 @@ namespace sluice::io {
 struct DeviceProfile {
   double bytes_per_s = 0;  ///< reading at depth, 0 when it could not be measured
   double latency_us = 0;   ///< median of single reads of the same size
+  uint64_t read_bytes = 0;
 };
+
+/// How many chunks of guesses must be in service so that the drive need not wait for the next one:
+/// the one it transfers, and as many as pass over the wire in the time that it takes to find one and
+/// the caller to look. More would only stand before a demand read. Between 2 and `most`, which is
+/// the answer where nothing was measured.
+uint32_t plan_prefetch_depth(const DeviceProfile& profile, uint32_t chunk_bytes, uint32_t most);
 
 struct ProbeOptions {
   uint64_t read_bytes = 1u << 20;  ///< of one read; less when `depth` of them exceed bytes_max

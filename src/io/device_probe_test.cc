@@ -107,5 +107,25 @@ TEST_F(DeviceProbeTest, TheReadersDepthIsKept) {
   EXPECT_GT(probe({.read_bytes = 4096, .depth = 64}, 3 * kMiB, {.depth_max = 3}).bytes_per_s, 0);
 }
 
+// 512 KiB take 175 us at 3 GB/s, 75 at 7 and 1049 at 0.5; to find and to look take 150, 110, 150.
+TEST(PrefetchDepth, IsWhatKeepsTheDriveBusy) {
+  const auto depth = [](double bytes_per_s, double find_us, uint32_t most = 8) {
+    const DeviceProfile profile{.bytes_per_s = bytes_per_s,
+                                .latency_us = find_us + (1 << 20) / bytes_per_s * 1e6,
+                                .read_bytes = 1 << 20};
+    return plan_prefetch_depth(profile, 512 << 10, most);
+  };
+  EXPECT_EQ(depth(3e9, 100), 2u);
+  EXPECT_EQ(depth(7e9, 60), 3u);
+  EXPECT_EQ(depth(0.5e9, 100), 2u);
+  EXPECT_EQ(depth(7e9, 400), 8u) << "1 + 6.01, rounded up";
+  EXPECT_EQ(depth(7e9, 400, 4), 4u);
+  EXPECT_EQ(depth(7e9, 400, 1), 1u);
+}
+
+TEST(PrefetchDepth, WithoutMeasurementsIsTheMost) {
+  EXPECT_EQ(plan_prefetch_depth({}, 512 << 10, 4), 4u);
+}
+
 }  // namespace
 }  // namespace sluice::io

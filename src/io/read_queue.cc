@@ -27,6 +27,7 @@ ReadQueue::ReadQueue(os::AsyncReader& reader, std::vector<FileFacts> files,
     : reader_(reader),
       files_(std::move(files)),
       options_(options),
+      prefetch_in_service_max_(options.prefetch_in_service_max),
       cancelled_(make_error(ErrorKind::interrupted, "given up before it was read")),
       live_(options.request_count_max),
       waiting_(live_.size()),
@@ -158,7 +159,7 @@ bool ReadQueue::may_start(ReadClass read_class) const {
     case ReadClass::prefetch:
       return has_place && in_service(ReadClass::prefetch) <
                               (beside_demand ? options_.prefetch_in_service_beside_demand_max
-                                             : options_.prefetch_in_service_max);
+                                             : prefetch_in_service_max_);
     case ReadClass::load:
       return has_place && !beside_demand;
   }

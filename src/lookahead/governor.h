@@ -98,7 +98,24 @@ class Governor {
   /// settling → playing → visiting → settling; a visit is judged when the incumbent has settled.
   enum class Phase : uint8_t { settling, playing, visiting };
 
+  /// How a step's time goes with its demand, seen from one step of the incumbent to the next. Texts
+  /// want more at one token and less at another, which says nothing about a level; what is compared
+  /// is therefore what a step would have taken at the usual demand.
+  struct Fit {
+    double demand = 0;      ///< mean
+    double spread = 0;      ///< mean square of its change
+    double together = 0;    ///< mean product of its change and the time's
+    double noise = 0;       ///< what is left, squared, as a share of the time
+    double step_count = 0;  ///< seen, up to a limit
+    double last_demand = 0;
+    double last_ns = 0;
+    double slope() const;  ///< time that one missing expert adds
+  };
+
   void watch_conditions(const StepReport& report);
+  double comparable_ns(const StepReport& report) const;
+  void fit(const StepReport& report);
+  double visit_variance() const;
   void play(double step_ns);
   void visit(double step_ns);
   void settle();
@@ -126,6 +143,7 @@ class Governor {
   uint64_t step_count_ = 0;
   std::array<Rival, kLevelMax> rivals_{};  ///< [level]; the incumbent's own entry means nothing
   double variance_;                        ///< of the gain that one visit shows
+  Fit fit_;
 
   std::array<double, kBlockSteps> block_{};  ///< the incumbent's latest steps, in ns
   size_t block_steps_ = 0;

@@ -107,6 +107,7 @@ void Lookahead::guess(std::span<const Prediction> predictions) {
       notes_.trace->predicted(prediction.layer, prediction.distance, prediction.experts);
       notes_.trace->scores(prediction.layer, prediction.distance, prediction.router_logits);
     }
+    store_.drop_waiting_guesses(prediction.layer);  // made further away, they are less true
     for (uint32_t rank = 0; rank < prediction.experts.size(); ++rank)
       store_.guess({.id = {prediction.layer, prediction.experts[rank]},
                     .distance = prediction.distance,

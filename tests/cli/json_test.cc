@@ -81,11 +81,11 @@ void add_leaves(const json& value, const std::string& path, Paths& paths) {
     add_leaves(child, path.empty() ? key : path + "." + key, paths);
 }
 
-/// The documented fields, those of an array that is empty folded into the array's name.
-Paths folded(const Paths& paths, const std::string& empty_array) {
+/// The fields, those of an array that may be empty folded into the array's name.
+Paths folded(const Paths& paths, const std::string& array) {
   Paths result;
   for (const std::string& path : paths)
-    result.insert(path.starts_with(empty_array + ".") ? empty_array : path);
+    result.insert(path.starts_with(array + ".") ? array : path);
   return result;
 }
 
@@ -105,6 +105,11 @@ Paths leaves_of(const json& object) {
 const Paths kRunFields =
     folded(documented("## JSON of run, demo and bench", "One object."), "moe.lookahead");
 
+/// How far the governor looks ahead in a few steps is not known: with whatever it did.
+Paths run_fields_of(const json& object) {
+  return folded(leaves_of(object), "moe.lookahead");
+}
+
 json run_object() {
   static const json object = object_of({"run", model_path(), "-p", "Call me", "-n", "9", "--temp",
                                         "0", "--json", "--quiet", "--moe-stream-cache", "6s"});
@@ -113,11 +118,34 @@ json run_object() {
 
 TEST(Json, RunHasTheDocumentedFields) {
   EXPECT_GT(kRunFields.size(), 50u);
-  EXPECT_EQ(leaves_of(run_object()), kRunFields);
+  EXPECT_EQ(run_fields_of(run_object()), kRunFields);
 }
 
 TEST(Json, DemoHasTheSame) {
-  EXPECT_EQ(leaves_of(object_of({"demo", "--json", "-n", "2"})), kRunFields);
+  EXPECT_EQ(run_fields_of(object_of({"demo", "--json", "-n", "2"})), kRunFields);
+}
+
+TEST(Json, LookaheadHasARowForEachDistance) {
+  const json object = object_of({"run", model_path(), "-p", "Call me", "-n", "40", "--temp", "0",
+                                 "--json", "--quiet", "--moe-stream-cache", "6s",
+                                 "--moe-stream-governor", "off"});
+  EXPECT_EQ(leaves_of(object), documented("## JSON of run, demo and bench", "One object."));
+  const json& moe = object["moe"];
+  ASSERT_EQ(moe["lookahead"].size(), 2u);
+  uint64_t started = 0, useful = 0, wasted = 0;
+  for (const json& row : moe["lookahead"]) {
+    EXPECT_GT(row["recall"], 0.4) << "chance is an eighth";
+    EXPECT_LE(row["recall"], 1.0);
+    EXPECT_GT(row["miss_coverage"], 0.3);
+    EXPECT_LE(row["useful"].get<uint64_t>() + row["wasted"].get<uint64_t>(), row["started"]);
+    started += row["started"].get<uint64_t>();
+    useful += row["useful"].get<uint64_t>();
+    wasted += row["wasted"].get<uint64_t>();
+  }
+  EXPECT_GT(useful, 0u);
+  EXPECT_EQ(moe["prefetch_useful"], useful);
+  EXPECT_EQ(moe["prefetch_wasted"].get<uint64_t>() + moe["cancelled"].get<uint64_t>(), wasted);
+  EXPECT_EQ(moe["prefetch_reads"], 3 * started) << "parts";
 }
 
 TEST(Json, BenchLeavesOutTheTextAndAddsTheRepetitions) {
@@ -127,7 +155,7 @@ TEST(Json, BenchLeavesOutTheTextAndAddsTheRepetitions) {
   expected.insert({"reps.prefill_tok_s", "reps.decode_tok_s"});
   const json object = object_of(
       {"bench", model_path(), "--prompt", "510", "--gen", "4", "--reps", "2", "--json", "--quiet"});
-  EXPECT_EQ(leaves_of(object), expected);
+  EXPECT_EQ(run_fields_of(object), expected);
   EXPECT_EQ(object["reps"].size(), 2u);
   EXPECT_EQ(object["generated_tokens"], 5) << "all steps are done, beyond the trained context too";
 }
@@ -163,7 +191,9 @@ TEST(Json, NumbersAgreeWithEachOther) {
   }
   constexpr double kSteps = 8;  // the first of nine tokens comes with the prompt
   EXPECT_EQ(moe["lookups"], 8 * 8 * 4) << "steps, layers, experts";
-  EXPECT_NEAR(moe["bytes_per_token"], moe["demand_bytes"].get<double>() / kSteps, 1e-6);
+  const double read_bytes =
+      moe["demand_bytes"].get<double>() + moe["prefetch_bytes"].get<double>();
+  EXPECT_NEAR(moe["bytes_per_token"], read_bytes / kSteps, 1e-6);
   EXPECT_NEAR(moe["stall_s_per_token"], moe["stall_s"].get<double>() / kSteps, 1e-9);
   EXPECT_NEAR(object["decode_tok_s"], kSteps / object["decode_s"].get<double>(), 1e-6);
   EXPECT_EQ(moe["slots_per_layer"], 6);
