@@ -50,10 +50,12 @@ Run run(const ModelBytes& model, ModelRecording& recording, const std::vector<in
 }
 
 SimulatedOptions with(const FakeDriveOptions& drive, uint32_t slots, uint32_t distance,
-                      uint32_t width, GovernorMode mode) {
+                      uint32_t width, GovernorMode mode,
+                      const Correction* correction = nullptr) {
   SimulatedOptions options{.drive = drive};
   options.slots_per_layer = slots;
   options.context_tokens = 1;
+  options.correction = correction;
   if (const char* cap = std::getenv("CAP")) options.queue.prefetch_in_service_max = std::atoi(cap);
   if (const char* cap = std::getenv("CAPD"))
     options.queue.prefetch_in_service_beside_demand_max = std::atoi(cap);
@@ -85,12 +87,15 @@ void simulate(const std::string& model_path, const std::string& text_path, size_
   ComputePool pool(2);
   ModelRecording recording = SimulatedEngine::record(*model, pool, tokens);
   fmt::print("{} tokens\n", tokens.size());
+  std::optional<Correction> correction;
+  if (const char* file = std::getenv("CORRECTION"))
+    correction = must(Correction::read(file, correction_identity(model->config(), model->weights())));
   const std::string only = std::getenv("DRIVE") ? std::getenv("DRIVE") : "";
   for (const FakeDriveKind& kind : fake_drive_kinds()) {
     if (!only.empty() && only != kind.name) continue;
     for (const uint32_t slots : {12u, 16u, 20u, 24u, 28u}) {
       const auto go = [&](uint32_t distance, uint32_t width, GovernorMode mode) {
-        return run(*model, recording, tokens, with(kind.options, slots, distance, width, mode));
+        return run(*model, recording, tokens, with(kind.options, slots, distance, width, mode, correction ? &*correction : nullptr));
       };
       const Run off = go(0, 0, GovernorMode::adaptive);
       print(kind.name.data(), slots, "off", off, off);

@@ -173,7 +173,8 @@ void SimulatedEngine::build(const ModelBytes& model, Backend& backend) {
   Lookahead::Options ahead = options_.lookahead;
   ahead.read_ahead.batch_token_max = options_.step_tokens;
   ahead.read_ahead.expert_counts = expert_counts;
-  lookahead_ = std::make_unique<Lookahead>(*timed_, config, weights, *store_, Lookahead::Notes{},
+  lookahead_ = std::make_unique<Lookahead>(*timed_, config, weights, *store_,
+                                           Lookahead::Notes{.correction = options_.correction},
                                            ahead);
   forward_ = must(ForwardPass::make(config, weights, *timed_, *store_, lookahead_.get(),
                                     {.step_token_max = options_.step_tokens,

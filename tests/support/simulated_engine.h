@@ -85,6 +85,7 @@ struct SimulatedOptions {
   EvictionKind evict = EvictionKind::decay;
   uint32_t slots_per_layer = ~0u;  ///< a ring has as many for each layer
   Lookahead::Options lookahead = {.governor = {.most = {.distance = 2, .width = 4}}};
+  const Correction* correction = nullptr;
   size_t step_tokens = 64;
   size_t context_tokens = 1024;
 };
