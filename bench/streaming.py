@@ -28,8 +28,8 @@ PROMPT = "The quick brown fox jumps over the lazy dog and runs into the forest."
 
 
 def run(options, model, words, group=None):
-    command = [options.sluice, "run", str(model), "--temp", "0", "--ignore-eos", "--json", "--quiet",
-               "--moe-stream-census", "off", *words]
+    command = [options.sluice, "run", str(model), "--temp", "0", "--ignore-eos", "--json",
+               "--quiet", "--moe-stream-census", "off", *words]
     enter = (lambda: (group / "cgroup.procs").write_text(str(os.getpid()))) if group else None
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           preexec_fn=enter)
@@ -60,6 +60,17 @@ class Throttle:
         self.group.rmdir()
 
 
+def report_lookahead(name, off, on):
+    rates = [median(r, "decode_tok_s") for r in (off, on)]
+    stalls = [1e3 * median(r, "moe", "stall_s_per_token") for r in (off, on)]
+    reached = [median(r, "roofline", "reached") for r in (off, on)]
+    print(f"{name}: {rates[0]:.2f} tokens/s without, {rates[1]:.2f} with "
+          f"({100 * (rates[1] / rates[0] - 1):+.1f} %); stall {stalls[0]:.2f} and {stalls[1]:.2f} "
+          f"ms a token ({100 * (stalls[1] / max(stalls[0], 1e-9) - 1):+.0f} %); roofline reached "
+          f"{reached[0]:.2f} and {reached[1]:.2f}; hit rate "
+          f"{median(on, 'moe', 'hit_rate'):.3f}", flush=True)
+
+
 def lookahead(options):
     model, throttle, copy = pathlib.Path(options.model), None, None
     if options.drive == "tmpfs":
@@ -75,14 +86,7 @@ def lookahead(options):
             for _ in range(options.rounds):
                 off.append(run(options, model, [*words, "--moe-stream-lookahead", "0"], group))
                 on.append(run(options, model, words, group))
-            rates = median(off, "decode_tok_s"), median(on, "decode_tok_s")
-            stalls = [1e3 * median(r, "moe", "stall_s_per_token") for r in (off, on)]
-            print(f"{options.drive}, {mib} MiB: {rates[0]:.2f} without, {rates[1]:.2f} tokens/s with "
-                  f"({100 * (rates[1] / rates[0] - 1):+.1f} %); stall {stalls[0]:.2f} and "
-                  f"{stalls[1]:.2f} ms a token ({100 * (stalls[1] / max(stalls[0], 1e-9) - 1):+.0f} "
-                  f"%); roofline reached {median(off, 'roofline', 'reached'):.2f} and "
-                  f"{median(on, 'roofline', 'reached'):.2f}; hit rate "
-                  f"{median(on, 'moe', 'hit_rate'):.3f}", flush=True)
+            report_lookahead(f"{options.drive}, {mib} MiB", off, on)
     finally:
         if throttle:
             throttle.close()
@@ -128,8 +132,8 @@ def reply(options):
         longer.append(run(options, options.model, [*words, "-n", "161"]))
     first_stall = median(first, "moe", "stall_s") / 32
     steady_stall = (median(longer, "moe", "stall_s") - median(first, "moe", "stall_s")) / 128
-    print(f"after {options.tokens} tokens: stall {1e3 * first_stall:.2f} ms a token in the first 32, "
-          f"{1e3 * steady_stall:.2f} in the next 128: {first_stall / steady_stall:.2f} times")
+    print(f"after {options.tokens} tokens: stall {1e3 * first_stall:.2f} ms a token in the first "
+          f"32, {1e3 * steady_stall:.2f} in the next 128: {first_stall / steady_stall:.2f} times")
 
 
 def bookkeeping(options):

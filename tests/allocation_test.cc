@@ -22,17 +22,33 @@ void* counted(std::size_t bytes, std::size_t alignment) {
 
 }  // namespace
 
-void* operator new(std::size_t bytes) { return counted(bytes, alignof(std::max_align_t)); }
-void* operator new[](std::size_t bytes) { return counted(bytes, alignof(std::max_align_t)); }
+void* operator new(std::size_t bytes) {
+  return counted(bytes, alignof(std::max_align_t));
+}
+void* operator new[](std::size_t bytes) {
+  return counted(bytes, alignof(std::max_align_t));
+}
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return counted(bytes, static_cast<std::size_t>(alignment));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
 
 namespace sluice {
 namespace {
@@ -52,14 +68,17 @@ void expect_no_allocation(ReadBackend io) {
 
   const MoeCounters before = (*engine)->counters();
   const uint64_t start = allocation_count.load();
-  for (text::TokenId token = 500; token < 540; ++token)
-    ASSERT_TRUE((*session)->decode(token).ok());
+  for (text::TokenId token = 500; token < 540; ++token) ASSERT_TRUE((*session)->decode(token).ok());
   EXPECT_EQ(allocation_count.load() - start, 0u);
   EXPECT_GT((*engine)->counters().since(before).misses, 0u) << "the drive took part";
 }
 
-TEST(Allocation, DecodingAllocatesNothing) { expect_no_allocation(ReadBackend::automatic); }
-TEST(Allocation, NorWithReadingThreads) { expect_no_allocation(ReadBackend::threads); }
+TEST(Allocation, DecodingAllocatesNothing) {
+  expect_no_allocation(ReadBackend::automatic);
+}
+TEST(Allocation, NorWithReadingThreads) {
+  expect_no_allocation(ReadBackend::threads);
+}
 
 }  // namespace
 }  // namespace sluice

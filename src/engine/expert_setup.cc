@@ -52,8 +52,8 @@ void log_residency(const Engine::Impl& impl, const MemoryPlan& memory, const Res
                   memory.budget_reason);
 }
 
-/// What each layer's shadow of the cache holds. A ring's slots are dealt out evenly, and in it every
-/// layer may lose experts.
+/// What each layer's shadow of the cache holds. A ring's slots are dealt out evenly, and in it
+/// every layer may lose experts.
 std::vector<EvictionContest::Layer> contest_layers(const Engine::Impl& impl) {
   const SlotPlan& plan = impl.slots->table().plan();
   const auto streamed = static_cast<uint32_t>(
@@ -74,11 +74,14 @@ std::unique_ptr<EvictionPolicy> make_policy(Engine::Impl& impl) {
   uint32_t experts = 0;
   for (const EvictionContest::Layer& layer : layers) experts += layer.expert_count;
   switch (impl.options.evict) {
-    case EvictionKind::lru: impl.mode.evict = "lru"; return std::make_unique<LruPolicy>(experts);
+    case EvictionKind::lru:
+      impl.mode.evict = "lru";
+      return std::make_unique<LruPolicy>(experts);
     case EvictionKind::decay:
       impl.mode.evict = "decay";
       return std::make_unique<DecayPolicy>(experts, impl.options.half_life_tokens);
-    case EvictionKind::contest: break;
+    case EvictionKind::contest:
+      break;
   }
   impl.mode.evict = "contest";
   impl.ledger.add(MemoryUse::scratch, EvictionContest::bytes_for(layers));
