@@ -22,25 +22,41 @@ void* counted(std::size_t bytes, std::size_t alignment) {
 
 }  // namespace
 
-void* operator new(std::size_t bytes) { return counted(bytes, alignof(std::max_align_t)); }
-void* operator new[](std::size_t bytes) { return counted(bytes, alignof(std::max_align_t)); }
+void* operator new(std::size_t bytes) {
+  return counted(bytes, alignof(std::max_align_t));
+}
+void* operator new[](std::size_t bytes) {
+  return counted(bytes, alignof(std::max_align_t));
+}
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return counted(bytes, static_cast<std::size_t>(alignment));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
 
 namespace sluice {
 namespace {
 
-void expect_no_allocation(ReadBackend io) {
-  EngineOptions options;
+void expect_no_allocation(EngineOptions options) {
   options.cache.slots_per_layer = 6;
-  options.io = io;
+  options.ring_slots = 40;
+  options.census = "off";
   auto engine = Engine::open(SLUICE_SOURCE_DIR "/models/demo-q4_k_m.gguf", options,
                              Log(LogLevel::quiet), nullptr);
   ASSERT_TRUE(engine.ok()) << engine.error().message;
@@ -52,14 +68,38 @@ void expect_no_allocation(ReadBackend io) {
 
   const MoeCounters before = (*engine)->counters();
   const uint64_t start = allocation_count.load();
-  for (text::TokenId token = 500; token < 540; ++token)
-    ASSERT_TRUE((*session)->decode(token).ok());
+  for (text::TokenId token = 500; token < 540; ++token) ASSERT_TRUE((*session)->decode(token).ok());
   EXPECT_EQ(allocation_count.load() - start, 0u);
   EXPECT_GT((*engine)->counters().since(before).misses, 0u) << "the drive took part";
 }
 
-TEST(Allocation, DecodingAllocatesNothing) { expect_no_allocation(ReadBackend::automatic); }
-TEST(Allocation, NorWithReadingThreads) { expect_no_allocation(ReadBackend::threads); }
+TEST(Allocation, DecodingAllocatesNothing) {
+  expect_no_allocation({});
+}
+
+TEST(Allocation, NorWithReadingThreads) {
+  EngineOptions options;
+  options.io = ReadBackend::threads;
+  expect_no_allocation(options);
+}
+
+TEST(Allocation, NorWhileItLooksAsFarAheadAsItMay) {
+  EngineOptions options;
+  options.governor = Switch::off;
+  options.lookahead_layers = 3;
+  options.spec_count = 4;
+  expect_no_allocation(options);
+}
+
+TEST(Allocation, NorByAnyOrderOfEviction) {
+  for (const EvictionKind evict : {EvictionKind::lru, EvictionKind::decay, EvictionKind::contest})
+    for (const PoolKind pool : {PoolKind::layer, PoolKind::ring}) {
+      EngineOptions options;
+      options.evict = evict;
+      options.pool = pool;
+      expect_no_allocation(options);
+    }
+}
 
 }  // namespace
 }  // namespace sluice
