@@ -53,10 +53,10 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
 namespace sluice {
 namespace {
 
-void expect_no_allocation(ReadBackend io) {
-  EngineOptions options;
+void expect_no_allocation(EngineOptions options) {
   options.cache.slots_per_layer = 6;
-  options.io = io;
+  options.ring_slots = 40;
+  options.census = "off";
   auto engine = Engine::open(SLUICE_SOURCE_DIR "/models/demo-q4_k_m.gguf", options,
                              Log(LogLevel::quiet), nullptr);
   ASSERT_TRUE(engine.ok()) << engine.error().message;
@@ -74,10 +74,31 @@ void expect_no_allocation(ReadBackend io) {
 }
 
 TEST(Allocation, DecodingAllocatesNothing) {
-  expect_no_allocation(ReadBackend::automatic);
+  expect_no_allocation({});
 }
+
 TEST(Allocation, NorWithReadingThreads) {
-  expect_no_allocation(ReadBackend::threads);
+  EngineOptions options;
+  options.io = ReadBackend::threads;
+  expect_no_allocation(options);
+}
+
+TEST(Allocation, NorWhileItLooksAsFarAheadAsItMay) {
+  EngineOptions options;
+  options.governor = Switch::off;
+  options.lookahead_layers = 3;
+  options.spec_count = 4;
+  expect_no_allocation(options);
+}
+
+TEST(Allocation, NorByAnyOrderOfEviction) {
+  for (const EvictionKind evict : {EvictionKind::lru, EvictionKind::decay, EvictionKind::contest})
+    for (const PoolKind pool : {PoolKind::layer, PoolKind::ring}) {
+      EngineOptions options;
+      options.evict = evict;
+      options.pool = pool;
+      expect_no_allocation(options);
+    }
 }
 
 }  // namespace

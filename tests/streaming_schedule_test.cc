@@ -55,11 +55,11 @@ class StreamingSchedule : public StreamedModel {
 TEST_P(StreamingSchedule, BatchesOfEverySize) {
   for (const size_t batch_tokens : {1, 2, 7, 16, 29})
     for (const uint32_t slots : {used_count(), used_count() + 3, expert_count()})
-      for (const uint32_t half_life : {0u, 64u}) {
+      for (const EvictionKind evict : kEvictions) {
         SCOPED_TRACE(testing::Message() << batch_tokens << " tokens, " << slots << " slots");
         HandBuiltOptions options = one_step(batch_tokens);
         options.slots_per_layer = slots;
-        options.half_life_tokens = half_life;
+        options.evict = evict;
         HandBuiltEngine engine(*model_, pool_, options);
         append_and_compare(engine, options.kv, 0, 20);
         for (size_t i = 20; i < 24; ++i) append_and_compare(engine, options.kv, i, 1);
@@ -70,10 +70,10 @@ TEST_P(StreamingSchedule, BatchesOfEverySize) {
 
 TEST_P(StreamingSchedule, AnExpertIsReadOnceAPromptWhereEachLayerHasRoomForAll) {
   for (const size_t batch_tokens : {1, 4, 13, 30})
-    for (const uint32_t half_life : {0u, 64u}) {
+    for (const EvictionKind evict : kEvictions) {
       SCOPED_TRACE(batch_tokens);
       HandBuiltOptions options = one_step(batch_tokens);
-      options.half_life_tokens = half_life;
+      options.evict = evict;
       expect_read_once(options);
     }
 }
@@ -82,11 +82,11 @@ TEST_P(StreamingSchedule, AnExpertIsReadOnceAPromptWhereEachLayerHasRoomForAll) 
 TEST_P(StreamingSchedule, AnExpertIsReadOnceAPromptWhereTheRingHoldsALayer) {
   for (const size_t batch_tokens : {1, 4, 13, 30})
     for (const uint32_t ring_slots : {expert_count(), expert_count() + 3})
-      for (const uint32_t half_life : {0u, 64u}) {
+      for (const EvictionKind evict : kEvictions) {
         SCOPED_TRACE(testing::Message() << batch_tokens << " tokens, " << ring_slots << " slots");
         HandBuiltOptions options = one_step(batch_tokens);
         options.ring_slots = ring_slots;
-        options.half_life_tokens = half_life;
+        options.evict = evict;
         expect_read_once(options);
       }
 }
@@ -96,11 +96,11 @@ TEST_P(StreamingSchedule, AnExpertIsReadOnceAPromptWhereLayersLend) {
   size_t tried = 0;
   for (const size_t batch_tokens : {1, 4, 13})
     for (uint32_t slots = used_count(); slots < expert_count(); ++slots)
-      for (const uint32_t half_life : {0u, 64u}) {
+      for (const EvictionKind evict : kEvictions) {
         SCOPED_TRACE(testing::Message() << batch_tokens << " tokens, " << slots << " slots");
         HandBuiltOptions options = one_step(batch_tokens);
         options.slots_per_layer = slots;
-        options.half_life_tokens = half_life;
+        options.evict = evict;
         options.lookahead = fixed_lookahead(0, 0);
         if (!lending_holds_a_layer(options)) continue;
         ++tried;
@@ -165,7 +165,7 @@ TEST_P(StreamingSchedule, LookaheadForeseesAndLeavesNoTrace) {
         HandBuiltOptions options;
         options.slots_per_layer = used_count() + 1;
         options.ring_slots = ring_slots;
-        options.half_life_tokens = 64;
+        options.evict = EvictionKind::decay;
         options.lookahead = fixed_lookahead(distance, used_count(), runner_ups);
         HandBuiltEngine engine(*model_, pool_, options);
         for (size_t i = 0; i < tokens_.size(); ++i) append_and_compare(engine, options.kv, i, 1);

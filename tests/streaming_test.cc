@@ -182,9 +182,12 @@ TEST_P(StreamingTest, WaysOfReading) {
 
 TEST_P(StreamingTest, WhoLeavesFirst) {
   for (const uint32_t count : {model_.used_count, model_.expert_count / 2}) {
-    expect_same({{"--moe-stream-cache", slots(count)}, {"--moe-stream-evict", "lru"}});
+    for (const char* evict : {"lru", "contest"})
+      expect_same({{"--moe-stream-cache", slots(count)}, {"--moe-stream-evict", evict}});
     for (const char* half_life : {"1", "7", "1000"})
-      expect_same({{"--moe-stream-cache", slots(count)}, {"--moe-stream-half-life", half_life}});
+      expect_same({{"--moe-stream-cache", slots(count)},
+                   {"--moe-stream-evict", "decay"},
+                   {"--moe-stream-half-life", half_life}});
   }
 }
 
@@ -192,7 +195,7 @@ TEST_P(StreamingTest, WhoLeavesFirst) {
 /// not to be had.
 TEST_P(StreamingTest, EverySizeOfTheRing) {
   for (uint32_t count = model_.used_count; count <= 4 * model_.expert_count; count += count)
-    for (const char* evict : {"decay", "lru"})
+    for (const char* evict : {"decay", "lru", "contest"})
       expect_same({{"--moe-stream-pool", "ring"},
                    {"--moe-stream-ring", std::to_string(count)},
                    {"--moe-stream-evict", evict}});
@@ -274,7 +277,7 @@ TEST_P(StreamingTest, AllTogether) {
         {"--moe-stream-direct", one_of({"auto", "off"})},
         {"--moe-stream-pool", one_of({"layer", "ring"})},
         {"--moe-stream-ring", std::to_string(model_.used_count + random.below(40))},
-        {"--moe-stream-evict", one_of({"decay", "lru"})},
+        {"--moe-stream-evict", one_of({"decay", "lru", "contest"})},
         {"--moe-stream-half-life", one_of({"1", "64"})},
         {"--moe-stream-chunk", one_of({"64K", "512K"})},
         {"--moe-stream-lookahead", one_of({"0", "1", "2", "3"})},

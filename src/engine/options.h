@@ -53,13 +53,13 @@ struct EngineOptions {
   uint32_t lookahead_layers = 2;
   uint32_t lookahead_width = 0;  ///< 0: as many as the model uses
   Switch lookahead_first = Switch::on;
-  std::string correction_path;  ///< empty: none
+  std::string correction_path = {};  ///< empty: none
   uint32_t spec_count = 0;
   Switch governor = Switch::on;
   uint32_t readahead_layers = 2;
   Switch prewarm = Switch::on;
   std::string census = "auto";  ///< or "off", or a file
-  std::string trace_path;       ///< empty: none
+  std::string trace_path = {};       ///< empty: none
   Switch trace_scores = Switch::off;
 };
 

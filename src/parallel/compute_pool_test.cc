@@ -123,6 +123,49 @@ TEST_P(ComputePoolTest, WakesFromSleep) {
   EXPECT_EQ(calls, 20 * GetParam());
 }
 
+/// Called between tasks, on the caller's thread and nowhere else, and when all have come to an end.
+TEST_P(ComputePoolTest, TheInterludeIsTheCallersBetweenTasks) {
+  const std::thread::id caller = std::this_thread::get_id();
+  size_t calls = 0;  // A plain number: it belongs to the caller.
+  bool in_task = false;
+  pool_.set_interlude([&] {
+    ASSERT_EQ(std::this_thread::get_id(), caller);
+    ASSERT_FALSE(in_task);
+    ++calls;
+  });
+  std::atomic<size_t> callers_tasks{0};
+  pool_.run_queue(100, [&](size_t, size_t thread_index) {
+    if (thread_index != 0) return;
+    in_task = true;
+    ++callers_tasks;
+    in_task = false;
+  });
+  EXPECT_GE(calls, callers_tasks);
+  calls = 0;
+  pool_.run([](size_t) {});
+  EXPECT_GE(calls, 1u);
+  calls = 0;
+  pool_.set_interlude({});
+  pool_.run_queue(10, [](size_t, size_t) {});
+  EXPECT_EQ(calls, 0u);
+}
+
+/// While another thread takes its time the caller looks after its reads, over and over.
+TEST(ComputePool, TheInterludeGoesOnWhileOthersCompute) {
+  ComputePool pool(2);
+  if (pool.thread_count() < 2) GTEST_SKIP() << "needs two threads";
+  std::atomic<size_t> calls{0};
+  pool.set_interlude([&] { ++calls; });
+  bool seen = false;
+  pool.run([&](size_t thread_index) {
+    if (thread_index == 0) return;
+    const uint64_t start = os::now_ns();
+    while (calls < 2 && os::now_ns() - start < 2'000'000'000) continue;
+    seen = calls >= 2;
+  });
+  EXPECT_TRUE(seen);
+}
+
 TEST(ComputePool, ComesAndGoes) {
   for (size_t i = 0; i < 100; ++i) {
     ComputePool pool(1 + i % 4);  // Some end before their threads have begun.

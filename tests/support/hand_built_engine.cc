@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "experts/contest_policy.h"
+
 namespace sluice {
 namespace {
 
@@ -44,12 +46,23 @@ SlotPlan plan_slots(const WeightMap& weights, const std::vector<SlotLayout>& lay
   return plan_ring_pool(bytes, options.ring_slots, options.drive.alignment);
 }
 
-std::unique_ptr<EvictionPolicy> make_policy(const WeightMap& weights,
+std::unique_ptr<EvictionPolicy> make_policy(const WeightMap& weights, uint32_t used_count,
                                             const HandBuiltOptions& options) {
   uint32_t experts = 0;
   for (const ExpertLayout& layer : weights.experts) experts += layer.expert_count();
-  if (options.half_life_tokens == 0) return std::make_unique<LruPolicy>(experts);
-  return std::make_unique<DecayPolicy>(experts, options.half_life_tokens);
+  switch (options.evict) {
+    case EvictionKind::lru:
+      return std::make_unique<LruPolicy>(experts);
+    case EvictionKind::decay:
+      return std::make_unique<DecayPolicy>(experts, options.half_life_tokens);
+    case EvictionKind::contest:
+      break;
+  }
+  std::vector<EvictionContest::Layer> layers;
+  for (const ExpertLayout& layer : weights.experts)
+    layers.push_back({.expert_count = layer.expert_count(),
+                      .slot_count = std::min(options.slots_per_layer, layer.expert_count())});
+  return std::make_unique<ContestPolicy>(layers, used_count);
 }
 
 }  // namespace
@@ -68,7 +81,7 @@ HandBuiltEngine::HandBuiltEngine(const ModelBytes& model, ComputePool& pool,
   SlotPlan plan = plan_slots(weights, layouts, options);
   slots_ = must(SlotPool::allocate(std::move(plan), std::move(layouts), ledger_));
   store_ = std::make_unique<ExpertStore>(*slots_, weights.experts, queue_, config.expert_used_count,
-                                         make_policy(weights, options));
+                                         make_policy(weights, config.expert_used_count, options));
   backend_ = must(CpuBackend::make(config, weights, kernels::kernel_table(options.isa), pool,
                                    {options.ubatch_tokens, options.context_tokens}, ledger_));
   recorder_ = std::make_unique<RoutingRecorder>(*backend_, config.layer_count());

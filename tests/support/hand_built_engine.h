@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backend/cpu/cpu_backend.h"
+#include "engine/options.h"
 #include "experts/expert_store.h"
 #include "forward/forward_pass.h"
 #include "testing/fake_drive.h"
@@ -70,7 +71,8 @@ struct HandBuiltOptions {
   FakeDriveOptions drive = {};
   uint32_t slots_per_layer = ~0u;  ///< at most as many as there are experts
   uint32_t ring_slots = 0;         ///< of the ring pool; 0: a pool for each layer
-  uint32_t half_life_tokens = 0;   ///< of eviction by decay; 0: LRU
+  EvictionKind evict = EvictionKind::lru;
+  uint32_t half_life_tokens = 64;  ///< of eviction by decay
   size_t step_tokens = 0;          ///< 0: a batch
   size_t batch_tokens = 64;
   size_t ubatch_tokens = 64;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <string>
@@ -27,6 +28,9 @@ inline std::vector<int32_t> some_tokens(size_t count) {
   for (int32_t& token : tokens) token = static_cast<int32_t>(random.below(256));
   return tokens;
 }
+
+inline constexpr std::array kEvictions{EvictionKind::lru, EvictionKind::decay,
+                                       EvictionKind::contest};
 
 /// Lookahead that always looks as far as it may, whatever it costs.
 inline Lookahead::Options fixed_lookahead(uint32_t distance, uint32_t width,
@@ -67,7 +71,8 @@ class StreamedModel : public ::testing::TestWithParam<std::string> {
         used_count() + static_cast<uint32_t>(random.below(expert_count() - used_count() + 1));
     if (random.below(3) == 0)
       options.ring_slots = used_count() + static_cast<uint32_t>(random.below(3 * expert_count()));
-    options.half_life_tokens = std::array{0u, 1u, 64u}[random.below(3)];
+    options.evict = kEvictions[random.below(kEvictions.size())];
+    options.half_life_tokens = random.below(2) == 0 ? 1 : 64;
     options.batch_tokens = 1 + random.below(tokens_.size());
     options.step_tokens = options.batch_tokens + random.below(tokens_.size());
     options.ubatch_tokens = 1 + random.below(options.batch_tokens);
