@@ -27,9 +27,10 @@
 // level is off, no router runs early, and the first misses wake the governor.
 //
 // In simulation (governor_test.cc; runs of 3,000 tokens, noise up to 20 % a step, 40 seeds each):
-// where prefetch hurts, 0.4 to 1.2 % slower than off, and 1 run of 800 beyond 2 % (2.5 %); where it
-// pays by 24 %, 88 to 96 % of that are won, where by 8 %, 85 to 90 %. A run of 400 tokens costs
-// 1.4 %, at worst (of 200) 4.1 %. The rest of the gain is what checking against off costs.
+// where prefetch hurts, 0.2 to 1.2 % slower than off, and 1 run of 800 beyond 2 % (2.2 %); where it
+// pays by 24 %, 87 to 96 % of that are won, where by 8 %, 84 to 93 %. A run of 400 tokens costs
+// 1.4 %, at worst (of 200) 3.2 %. The rest of the gain is what checking against off costs. With the
+// real parts around it, on simulated drives: docs/streaming.md, "Simulated".
 //
 // Deterministic: no clock, no randomness, no allocation. One thread at a time.
 #pragma once
