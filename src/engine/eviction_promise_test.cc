@@ -3,7 +3,7 @@
 // holds up to 30 % of the experts. docs/eviction.md has the numbers and the exceptions.
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <algorithm>
 #include <cstdlib>
 #include <set>
 
@@ -37,18 +37,21 @@ ReplayReport replay_made(const MadeRouting& made, PoolKind pool,
                     slots);
 }
 
-/// Few misses differ by chance, since ties are broken otherwise: their square root is allowed for.
+/// Where LRU itself misses a few hundred times, 1 % of that is less than one change of the lead may
+/// cost; so many misses more are allowed for.
+constexpr uint64_t kHandful = 8;
+
 void expect_never_worse(const ReplayReport& report, const std::vector<uint32_t>& slots,
                         std::string_view name) {
   for (const uint32_t slot_count : slots) {
-    const auto lru = static_cast<double>(report.find("lru", slot_count)->misses);
-    const auto contest = static_cast<double>(report.find("contest", slot_count)->misses);
-    EXPECT_LE(contest, 1.01 * lru + std::sqrt(lru)) << name << ", " << slot_count << " slots";
+    const uint64_t lru = report.find("lru", slot_count)->misses;
+    const uint64_t contest = report.find("contest", slot_count)->misses;
+    EXPECT_LE(contest, lru + lru / 100 + kHandful) << name << ", " << slot_count << " slots";
   }
 }
 
 TEST(EvictionPromise, NeverMuchWorseThanLru) {
-  const std::vector<uint32_t> slots = {10, 26, 64, 122};
+  const std::vector<uint32_t> slots = {10, 26, 64, 80, 96, 122};
   for (const MadeRouting& made : made_routings())
     for (const PoolKind pool : {PoolKind::layer, PoolKind::ring})
       expect_never_worse(replay_made(made, pool, slots), slots, made.name);

@@ -11,6 +11,11 @@ constexpr uint32_t kNone = ~uint32_t{0};
 /// Misses lose 2^-10 a step, which halves them in 710; they are kept in units as fine.
 constexpr int kMissShift = 10;
 
+/// What following others than recency may have cost in all: a share of recency's misses, and a few
+/// to start with. Coming back costs once more, so that it stays below a hundredth.
+constexpr uint64_t kLossShare = 512;
+constexpr uint64_t kLossFree = 4;
+
 constexpr std::array<std::string_view, UseForecast::kOrderCount> kOrderNames = {"recency", "decay",
                                                                                 "brief", "steady"};
 
@@ -40,7 +45,7 @@ uint64_t EvictionContest::bytes_for(const std::vector<Layer>& layers) {
   for (const Layer& layer : layers)
     if (layer.expert_count > layer.slot_count)
       bytes += UseForecast::bytes_for(layer.expert_count) + layer.expert_count +
-               kOrderCount * sizeof(uint16_t) * layer.slot_count;
+               kShadowCount * sizeof(uint16_t) * layer.slot_count;
   return bytes;
 }
 
@@ -49,11 +54,17 @@ void EvictionContest::begin_token() {
     misses_[i] -= misses_[i] >> kMissShift;
     misses_[i] += step_misses_[i] << kMissShift;
   }
+  recency_total_ += step_misses_[static_cast<size_t>(Order::recency)];
+  led_total_ += step_misses_[kLedShadow];
   step_misses_.fill(0);
   choose_leader();
 }
 
 void EvictionContest::choose_leader() {
+  if (led_total_ > recency_total_ + recency_total_ / kLossShare + kLossFree) {
+    leader_ = Order::recency;
+    return;
+  }
   const auto best = std::ranges::min_element(misses_);
   const auto challenger = static_cast<Order>(best - misses_.begin());
   const uint64_t led = misses_[static_cast<size_t>(leader_)];
@@ -69,8 +80,8 @@ void EvictionContest::on_routing(uint32_t layer, std::span<const uint16_t> chose
   shadows.ran_at = ++clock_;
   shadows.forecast.on_token(chosen);
   shadows.forecast.rank_experts();
-  for (size_t i = 0; i < kOrderCount; ++i)
-    step_misses_[i] += count_misses(shadows, static_cast<Order>(i), chosen);
+  for (size_t shadow = 0; shadow < kShadowCount; ++shadow)
+    step_misses_[shadow] += count_misses(shadows, shadow, chosen);
 }
 
 bool EvictionContest::takes_place(uint32_t layer) const {
@@ -88,21 +99,22 @@ void EvictionContest::on_prompt_routing(uint32_t layer, uint32_t skipped_tokens,
   shadows.forecast.rank_experts();
 }
 
-uint64_t EvictionContest::count_misses(Shadows& shadows, Order order,
-                                       std::span<const uint16_t> chosen) {
+uint64_t EvictionContest::count_misses(Shadows& shadows, size_t shadow,
+                                       std::span<const uint16_t> chosen) const {
   uint64_t misses = 0;
   for (const uint16_t expert : chosen) {
-    if ((shadows.holders[expert] >> static_cast<int>(order) & 1) != 0) continue;
+    if ((shadows.holders[expert] >> shadow & 1) != 0) continue;
     ++misses;
-    admit(shadows, order, expert);
+    admit(shadows, shadow, expert);
   }
   return misses;
 }
 
-void EvictionContest::admit(Shadows& shadows, Order order, uint16_t expert) {
-  const auto bit = static_cast<uint8_t>(1u << static_cast<int>(order));
+void EvictionContest::admit(Shadows& shadows, size_t shadow, uint16_t expert) const {
+  const auto bit = static_cast<uint8_t>(1u << shadow);
+  const Order order = order_of(shadow);
   shadows.holders[expert] = static_cast<uint8_t>(shadows.holders[expert] | bit);
-  auto& residents = shadows.residents[static_cast<size_t>(order)];
+  auto& residents = shadows.residents[shadow];
   if (residents.size() < shadows.slot_count) {
     residents.push_back(expert);
     return;

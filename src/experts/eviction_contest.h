@@ -2,13 +2,17 @@
 // and lose, by far, to plain recency where it has just changed. So each order keeps a shadow of the
 // expert cache, a list of the experts that it would hold, and whichever shadow has missed least of
 // late leads: the cache evicts by its order. The contest is never much worse than recency, which is
-// LRU, because recency takes part.
+// LRU, because recency takes part and losses are bounded.
 //
 //   shadows   per layer and order, as many slots as the layer has in the cache (a ring's slots are
 //             dealt out evenly); no bytes, no reads
 //   misses    of each order, added over all layers, halved about every 700 tokens
 //   leader    changes when a challenger is ahead by more than chance explains: by the square root
 //             of the leader's misses, for recency a quarter of that, for it is the safe choice
+//   purse     a change of the lead costs misses that no order's shadow counts, since the cache
+//   holds
+//             what the last leader wanted. So one more shadow follows the lead as the cache does;
+//             while it has missed more than recency, by 1/512 since the start, recency leads
 //
 // Prompts teach but do not count: their experts come all at once, which says nothing of decoding.
 // Costs about a microsecond a layer and token. Same calls, same decisions, on any machine. One
@@ -66,18 +70,24 @@ class EvictionContest {
 
  private:
   static constexpr size_t kOrderCount = UseForecast::kOrderCount;
+  /// One for each order, and one that follows the leader as the cache does.
+  static constexpr size_t kShadowCount = kOrderCount + 1;
+  static constexpr size_t kLedShadow = kOrderCount;
   using Misses = std::array<uint64_t, kOrderCount>;
 
   struct Shadows {
     UseForecast forecast;
     uint32_t slot_count;
-    uint64_t ran_at = 0;                                       ///< the step of its last routing
-    std::vector<uint8_t> holders;                              ///< [expert], a bit for each order
-    std::array<std::vector<uint16_t>, kOrderCount> residents;  ///< [order][slot]
+    uint64_t ran_at = 0;                                        ///< the step of its last routing
+    std::vector<uint8_t> holders;                               ///< [expert], a bit for each shadow
+    std::array<std::vector<uint16_t>, kShadowCount> residents;  ///< [shadow][slot]
   };
 
-  static uint64_t count_misses(Shadows& shadows, Order order, std::span<const uint16_t> chosen);
-  static void admit(Shadows& shadows, Order order, uint16_t expert);
+  Order order_of(size_t shadow) const {
+    return shadow == kLedShadow ? leader_ : static_cast<Order>(shadow);
+  }
+  uint64_t count_misses(Shadows& shadows, size_t shadow, std::span<const uint16_t> chosen) const;
+  void admit(Shadows& shadows, size_t shadow, uint16_t expert) const;
   void choose_leader();
 
   std::vector<uint32_t> shadows_of_;  ///< [layer]; kNone where all experts stay or nothing streams
@@ -86,7 +96,8 @@ class EvictionContest {
   uint64_t clock_ = 0;  ///< routings seen
   Order leader_ = Order::recency;
   Misses misses_{};  ///< in units of 2^-kMissShift
-  Misses step_misses_{};
+  std::array<uint64_t, kShadowCount> step_misses_{};
+  uint64_t recency_total_ = 0, led_total_ = 0;  ///< misses since the start
 };
 
 }  // namespace sluice

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "base/random.h"
@@ -164,13 +163,13 @@ TEST(EvictionContest, BeatsLruWhereUseIsSkewed) {
   EXPECT_LT(ratio, 0.85);
 }
 
-/// Within a hundredth, and what chance makes of few misses: ties are broken otherwise.
+/// Within a hundredth, and a few misses where there are few.
 TEST(EvictionContest, IsNeverMuchWorseThanLru) {
   for (const size_t topic_tokens : {5, 20, 80, 500}) {
     const auto tokens = topical(topic_tokens, topic_tokens, 30);
     for (const uint32_t slot_count : {3u, 6u, 12u, 24u, 31u}) {
       const auto lru = static_cast<double>(lru_misses(tokens, slot_count));
-      EXPECT_LE(double(contest_misses(tokens, 32, slot_count)), 1.01 * lru + std::sqrt(lru))
+      EXPECT_LE(double(contest_misses(tokens, 32, slot_count)), 1.01 * lru + 8)
           << topic_tokens << " tokens a topic, " << slot_count << " slots";
     }
   }

@@ -84,22 +84,30 @@ uint32_t ExpertCache::most_over_quota(uint32_t slot_class) const {
 /// hundred times as long as this scan. Most slots are worth more than the best so far, which is
 /// asked first.
 SlotIndex ExpertCache::least_useful(uint32_t list, SlotUse use) const {
-  const std::span<const LeaveKey> keys = policy_->keys(ranking_);
-  const auto leaves_before = [&](SlotIndex a, SlotIndex b) {
-    if (unused_prefetch_[a] != unused_prefetch_[b]) return static_cast<bool>(unused_prefetch_[a]);
-    const uint32_t of_a = number_of(id_of_[a]), of_b = number_of(id_of_[b]);
-    return keys[of_a] == keys[of_b] ? of_a < of_b : keys[of_a] < keys[of_b];
+  struct Candidate {
+    SlotIndex slot = kNoSlot;
+    uint32_t expert = 0;
+    LeaveKey key;
+    bool unused_prefetch = false;
+
+    bool leaves_before(const Candidate& other) const {
+      if (other.slot == kNoSlot) return true;
+      if (unused_prefetch != other.unused_prefetch) return unused_prefetch;
+      return key == other.key ? expert < other.expert : key < other.key;
+    }
   };
-  SlotIndex best = kNoSlot, last_resort = kNoSlot;
-  for (SlotIndex slot = lists_.first(list); slot != kNoSlot; slot = lists_.next(slot)) {
-    if (best != kNoSlot && !leaves_before(slot, best)) continue;
-    if (!may_leave(slot)) continue;
+  const std::span<const LeaveKey> keys = policy_->keys(ranking_);
+  Candidate best, last_resort;
+  for_each_slot(list, [&](SlotIndex slot) {
+    const uint32_t expert = number_of(id_of_[slot]);
+    const Candidate candidate{slot, expert, keys[expert], unused_prefetch_[slot]};
+    if (!candidate.leaves_before(best) || !may_leave(slot)) return;
     if (!is_predicted(slot))
-      best = slot;
-    else if (last_resort == kNoSlot || leaves_before(slot, last_resort))
-      last_resort = slot;
-  }
-  return best == kNoSlot && use == SlotUse::demand ? last_resort : best;
+      best = candidate;
+    else if (candidate.leaves_before(last_resort))
+      last_resort = candidate;
+  });
+  return best.slot == kNoSlot && use == SlotUse::demand ? last_resort.slot : best.slot;
 }
 
 void ExpertCache::evict(SlotIndex slot) {

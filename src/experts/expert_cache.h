@@ -127,6 +127,20 @@ class ExpertCache {
     return state.phase() == SlotPhase::resident && state.lease_count() == 0;
   }
 
+  /// Thousands that the layers share are visited by index: following links in the order in which
+  /// they were used takes twice as long.
+  template <typename Visit>
+  void for_each_slot(uint32_t list, const Visit& visit) const {
+    if (list < table_.layer_count()) {
+      for (SlotIndex slot = lists_.first(list); slot != kNoSlot; slot = lists_.next(slot))
+        visit(slot);
+      return;
+    }
+    const uint32_t slot_class = (list - static_cast<uint32_t>(table_.layer_count())) / 3;
+    for (SlotIndex slot = table_.first_slot(slot_class); slot < table_.end_slot(slot_class); ++slot)
+      if (lists_.list_of(slot) == list) visit(slot);
+  }
+
   SlotIndex choose_slot(uint32_t layer, SlotUse use) const;
   SlotIndex least_useful(uint32_t list, SlotUse use) const;
   uint32_t most_over_quota(uint32_t slot_class) const;
