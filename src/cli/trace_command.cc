@@ -149,6 +149,9 @@ void add_replay(CLI::App& trace, int& exit_code) {
   add_slots(*command, options->request.slot_counts);
   add_policies(*command, options->request.policies);
   add_pool(*command, options->request.pool);
+  add_number(*command, "--half-life", options->request.half_life_tokens, {1, 1u << 20},
+             "tokens after which decay counts a use half")
+      ->group("Options");
   set_help(*command, {.arguments = "FILE [options]",
                       .notes = {"belady knows the future: no policy can miss less."},
                       .examples = {"sluice trace replay routing.trace --slots 8,16,24",

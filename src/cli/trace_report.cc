@@ -119,6 +119,7 @@ ordered_json replay_json(const ReplayReport& report) {
   for (const ReplayRow& row : report.rows) rows.push_back(row_json(report, row));
   return {{"trace", trace_info_json(report.trace)},
           {"pool", pool_name(report.pool)},
+          {"half_life_tokens", report.half_life_tokens},
           {"rows", rows},
           {"replay_s", report.seconds}};
 }

@@ -1,5 +1,6 @@
 // Setting up the expert cache: how many slots, for whom, ruled by which policy.
 #include <algorithm>
+#include <numeric>
 
 #include "base/units.h"
 #include "engine/engine_impl.h"
@@ -52,34 +53,23 @@ void log_residency(const Engine::Impl& impl, const MemoryPlan& memory, const Res
                   memory.budget_reason);
 }
 
-/// What each layer's shadow of the cache holds. A ring's slots are dealt out evenly, and in it every
-/// layer may lose experts.
-std::vector<EvictionContest::Layer> contest_layers(const Engine::Impl& impl) {
-  const SlotPlan& plan = impl.slots->table().plan();
-  const auto streamed = static_cast<uint32_t>(
-      std::ranges::count_if(plan.class_of, [](uint32_t i) { return i != kNoSlotClass; }));
-  std::vector<EvictionContest::Layer> layers;
-  for (size_t layer = 0; layer < plan.quotas.size(); ++layer) {
-    const uint32_t experts = impl.model->weights().experts[layer].expert_count();
-    uint32_t slots = plan.quotas[layer];
-    if (slots == kNoQuota) slots = std::min(plan.slot_total() / streamed, experts - 1);
-    layers.push_back({.expert_count = experts, .slot_count = slots});
-  }
-  return layers;
-}
-
 /// The policy that --moe-stream-evict names.
 std::unique_ptr<EvictionPolicy> make_policy(Engine::Impl& impl) {
-  const std::vector<EvictionContest::Layer> layers = contest_layers(impl);
-  uint32_t experts = 0;
-  for (const EvictionContest::Layer& layer : layers) experts += layer.expert_count;
+  std::vector<uint32_t> counts;
+  for (const ExpertLayout& layer : impl.model->weights().experts)
+    counts.push_back(layer.expert_count());
+  const uint32_t experts = std::accumulate(counts.begin(), counts.end(), 0u);
   switch (impl.options.evict) {
-    case EvictionKind::lru: impl.mode.evict = "lru"; return std::make_unique<LruPolicy>(experts);
+    case EvictionKind::lru:
+      impl.mode.evict = "lru";
+      return std::make_unique<LruPolicy>(experts);
     case EvictionKind::decay:
       impl.mode.evict = "decay";
       return std::make_unique<DecayPolicy>(experts, impl.options.half_life_tokens);
-    case EvictionKind::contest: break;
+    case EvictionKind::contest:
+      break;
   }
+  const auto layers = plan_contest(impl.slots->table().plan(), counts);
   impl.mode.evict = "contest";
   impl.ledger.add(MemoryUse::scratch, EvictionContest::bytes_for(layers));
   return std::make_unique<ContestPolicy>(layers, impl.facts.expert_used_count);

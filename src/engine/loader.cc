@@ -98,9 +98,9 @@ void probe_drive(Engine::Impl& impl) {
       impl.model->probe_drive(std::min(parts.front().first_expert.bytes, kReadBytesMax));
   impl.mode.drive_bytes_per_s = profile.bytes_per_s;
   impl.mode.drive_latency_us = profile.latency_us;
-  impl.model->queue().limit_prefetch(io::plan_prefetch_depth(
-      profile, static_cast<uint32_t>(impl.options.prefetch_chunk_bytes),
-      impl.options.prefetch_cap));
+  impl.model->queue().limit_prefetch(
+      io::plan_prefetch_depth(profile, static_cast<uint32_t>(impl.options.prefetch_chunk_bytes),
+                              impl.options.prefetch_cap));
 }
 
 /// "12–13 of 64 a layer", "a ring of 730".

@@ -1,12 +1,16 @@
-// Caches to replay a recording against: which experts are here, and who leaves; no bytes, no reads.
-// One interface, so that the expert cache of a run and the plain simulations here are asked the
-// same questions. All keep to the same rules:
+// Caches to replay a recording against; no bytes, no reads. Those of a run's policies are the
+// bookkeeping of a run itself (experts/expert_cache over slots without memory), asked in the order
+// in which a layer asks (forward/moe_layer):
 //
-//   - A turn's experts that are here are found first; then the others are read, one by one.
-//   - What a turn asks for does not leave in that turn, unless it is more than the pool holds
-//     (waves). Then those stay, of all that were here, which are worth most.
+//   - What is here is leased first, then the others get slots one by one, as if their reads ended
+//     at once. So nothing that a turn asks for leaves in that turn.
+//   - Where a turn asks for more than there are slots, finished experts make room for the others,
+//     the first leased first.
+//   - While a prompt goes on the least recently used leaves, from its last batch on the policy
+//     decides.
 //
-// One thread at a time.
+// What a run adds is left out: prefetches, idle fills, and slots lent to long prompts. Beside them
+// stands perfect hindsight (engine/belady_cache). One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +30,7 @@ struct ReplayPool {
   uint32_t slots_per_layer = 0;         ///< a ring has as many for each layer that has experts
   std::vector<uint32_t> expert_counts;  ///< [layer]
   uint32_t used_count = 0;
+  uint32_t half_life_tokens = EngineOptions{}.half_life_tokens;  ///< of decay
 
   uint32_t streamed_layer_count() const;
   /// Slots that the layer's experts may lie in.
@@ -39,11 +44,11 @@ class ReplayCache {
   virtual void play(const RoutingTurn& turn, std::span<uint8_t> hits) = 0;
 };
 
-/// The names that make_replay_cache() knows, in the order of reports: the rules of a run, and
+/// The names that make_replay_cache() knows, in the order of reports: the policies of a run, and
 /// "belady", which knows the future.
 std::span<const std::string_view> replay_policy_names();
 
-/// REQUIRES: one of replay_policy_names(). The history must outlive the cache.
+/// REQUIRES: one of replay_policy_names().
 std::unique_ptr<ReplayCache> make_replay_cache(std::string_view policy, const ReplayPool& pool,
                                                const RoutingHistory& history);
 

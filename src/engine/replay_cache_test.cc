@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <map>
 #include <set>
@@ -26,6 +25,8 @@ using ::testing::HasSubstr;
 struct SimpleTurn {
   uint32_t layer;
   std::vector<uint16_t> experts;
+  std::vector<int32_t> all;  ///< [token][used]
+  bool is_prompt;
 };
 
 /// A recording in a file, made from random steps.
@@ -58,6 +59,7 @@ class Recording {
   }
   const std::vector<SimpleTurn>& turns() const { return turns_; }
   const std::vector<uint32_t>& step_tokens() const { return step_tokens_; }
+  size_t used_count() const { return shape_.used_count; }
 
  private:
   void add_step(RoutingTraceWriter& writer) {
@@ -73,7 +75,7 @@ class Recording {
         if (std::ranges::find(distinct, id) == distinct.end())
           distinct.push_back(static_cast<uint16_t>(id));
       if (tokens > 1) std::ranges::sort(distinct);
-      turns_.push_back({layer, distinct});
+      turns_.push_back({layer, distinct, all, prompt});
       step_tokens_.push_back(layer == 0 ? tokens : 0);
     }
     writer.end();
@@ -199,73 +201,104 @@ TEST(Belady, NoPolicyMissesLess) {
 
 // Policies against plain ones ------------------------------------------------------------------
 
-/// Tells how much an expert is worth keeping; the lowest leaves.
-using Worth = std::function<double(uint32_t expert)>;
-
-/// Slots as a set, searched from end to end.
-class PlainCache {
- public:
-  PlainCache(uint32_t slot_count, Worth worth)
-      : slot_count_(slot_count), worth_(std::move(worth)) {}
-
-  uint64_t use(const std::vector<uint32_t>& experts) {
-    std::vector<uint32_t> missing;
-    for (const uint32_t expert : experts)
-      if (!here_.contains(expert)) missing.push_back(expert);
-    const bool waves = experts.size() > slot_count_;
-    for (const uint32_t expert : missing) {
-      here_.insert(expert);
-      if (here_.size() <= slot_count_) continue;
-      std::vector<uint32_t> may_leave;
-      for (const uint32_t id : here_)
-        if (waves || std::ranges::find(experts, id) == experts.end()) may_leave.push_back(id);
-      here_.erase(*std::ranges::min_element(may_leave, {}, worth_));
-    }
-    return missing.size();
-  }
-
- private:
-  const size_t slot_count_;
-  const Worth worth_;
-  std::set<uint32_t> here_;
+/// What a layer asks for in a turn.
+struct PlainTurn {
+  std::map<uint32_t, double> weights;  ///< [expert], how much its tokens want it
+  bool goes_on = false;                ///< a prompt of which batches follow
 };
 
 /// Keeps every use of every expert, so that any worth can be computed from its definition.
 struct Uses {
-  std::map<uint32_t, std::vector<double>> times;  ///< [expert], in tokens
-  std::map<uint32_t, uint64_t> last;              ///< [expert], counting uses
+  struct Use {
+    double time;  ///< in tokens
+    double weight;
+  };
+  std::map<uint32_t, std::vector<Use>> uses;  ///< [expert]
+  std::map<uint32_t, uint64_t> last;          ///< [expert], counting uses
   uint64_t count = 0;
   double now = 0;
 
-  void add(uint32_t expert) {
-    times[expert].push_back(now);
+  void add(uint32_t expert, double weight) {
+    uses[expert].push_back({now, weight});
     last[expert] = ++count;
   }
   double decayed(uint32_t expert) const {
     double sum = 0;
-    for (const double time : times.at(expert)) sum += std::exp2((time - now) / 64);
+    for (const Use& use : uses.at(expert)) sum += use.weight * std::exp2((use.time - now) / 64);
     return sum + 1e-12 * static_cast<double>(last.at(expert));  // ties: least recent first
   }
 };
 
+/// Slots as a set, searched from end to end.
+class PlainCache {
+ public:
+  PlainCache(uint32_t slot_count, bool decays) : slot_count_(slot_count), decays_(decays) {}
+
+  uint64_t play(const PlainTurn& turn, Uses& uses) {
+    std::vector<uint32_t> leased, absent;
+    for (const auto& [expert, weight] : turn.weights) {
+      (here_.contains(expert) ? leased : absent).push_back(expert);
+      if (here_.contains(expert)) uses.add(expert, weight);
+    }
+    if (!turn.goes_on)
+      std::ranges::stable_sort(absent, {}, [&](uint32_t id) { return turn.weights.at(id); });
+    for (const uint32_t expert : absent) {
+      if (here_.size() == slot_count_) {
+        if (leased.size() == slot_count_) leased.erase(leased.begin());
+        here_.erase(least(leased, uses, decays_ && !turn.goes_on));
+      }
+      here_.insert(expert);
+      leased.push_back(expert);
+      uses.add(expert, turn.weights.at(expert));
+    }
+    return absent.size();
+  }
+
+ private:
+  uint32_t least(const std::vector<uint32_t>& leased, const Uses& uses, bool by_worth) const {
+    std::vector<uint32_t> may_leave;
+    for (const uint32_t id : here_)
+      if (std::ranges::find(leased, id) == leased.end()) may_leave.push_back(id);
+    return *std::ranges::min_element(may_leave, {}, [&](uint32_t id) {
+      return by_worth ? uses.decayed(id) : static_cast<double>(uses.last.at(id));
+    });
+  }
+
+  const size_t slot_count_;
+  const bool decays_;
+  std::set<uint32_t> here_;
+};
+
+PlainTurn plain_turn(const Recording& recording, size_t index, uint32_t first_expert) {
+  const SimpleTurn& turn = recording.turns()[index];
+  PlainTurn plain;
+  size_t behind = 0;
+  for (size_t i = index + 1; i < recording.turns().size() && turn.is_prompt; ++i) {
+    if (!recording.turns()[i].is_prompt) break;
+    behind += recording.step_tokens()[i];
+  }
+  plain.goes_on = behind > 0;
+  const size_t tokens = turn.all.size() / recording.used_count();
+  for (size_t i = 0; i < turn.all.size(); ++i) {
+    const double later = double(tokens - 1 - i / recording.used_count() + behind);
+    plain.weights[first_expert + static_cast<uint32_t>(turn.all[i])] += std::exp2(-later / 128);
+  }
+  return plain;
+}
+
 uint64_t plain_misses(const Recording& recording, const Recording::Shape& shape, PoolKind kind,
                       uint32_t slots, std::string_view policy) {
   Uses uses;
-  const Worth worth = [&](uint32_t expert) {
-    return policy == "lru" ? static_cast<double>(uses.last[expert]) : uses.decayed(expert);
-  };
   const bool ring = kind == PoolKind::ring;
-  std::vector<PlainCache> caches(ring ? 1 : shape.layer_count,
-                                 PlainCache(ring ? slots * shape.layer_count : slots, worth));
+  std::vector<PlainCache> caches(
+      ring ? 1 : shape.layer_count,
+      PlainCache(ring ? slots * shape.layer_count : slots, policy == "decay"));
   uint64_t misses = 0;
   for (size_t i = 0; i < recording.turns().size(); ++i) {
-    const SimpleTurn& turn = recording.turns()[i];
+    const uint32_t layer = recording.turns()[i].layer;
     uses.now += recording.step_tokens()[i];
-    std::vector<uint32_t> experts;
-    for (const uint16_t expert : turn.experts)
-      experts.push_back(turn.layer * shape.expert_count + expert);
-    for (const uint32_t expert : experts) uses.add(expert);
-    misses += caches[ring ? 0 : turn.layer].use(experts);
+    misses +=
+        caches[ring ? 0 : layer].play(plain_turn(recording, i, layer * shape.expert_count), uses);
   }
   return misses;
 }
@@ -302,7 +335,7 @@ TEST(ReplayPolicies, GoldenMisses) {
   for (const PoolKind kind : {PoolKind::layer, PoolKind::ring})
     for (const std::string_view policy : {"lru", "contest", "belady"})
       misses.push_back(misses_of(policy, pool_of(shape, kind, 8), history));
-  EXPECT_THAT(misses, ElementsAre(4743, 4266, 3080, 5252, 4263, 2620));
+  EXPECT_THAT(misses, ElementsAre(4737, 4377, 3080, 5253, 4374, 2620));
 }
 
 // The history and its report -------------------------------------------------------------------

@@ -23,6 +23,7 @@ Result<RoutingHistory> RoutingHistory::read(RoutingTraceReader& reader) {
     if (!*more) break;
     history.add_step(step, index);
   }
+  history.count_tokens_behind();
   history.cut_short_ = reader.is_cut_short();
   return history;
 }
@@ -37,6 +38,7 @@ RoutingTurn RoutingHistory::turn(size_t index) const {
           .layer = turn.layer,
           .token_count = turn.token_count,
           .step = turn.step,
+          .tokens_behind = turn.tokens_behind,
           .chosen = std::span(chosen_).subspan(turn.chosen_begin, chosen_end - turn.chosen_begin),
           .experts = std::span(experts_).subspan(turn.experts_begin, expert_count),
           .foreseen = std::span(foreseen_).subspan(turn.experts_begin, expert_count)};
@@ -58,6 +60,7 @@ void RoutingHistory::add_turn(const TraceStep& step, const TraceStep::Ids& routi
   Turn turn = {.step = index,
                .chosen_begin = chosen_.size(),
                .experts_begin = experts_.size(),
+               .tokens_behind = 0,
                .token_count = step.token_count,
                .layer = static_cast<uint16_t>(routing.layer),
                .kind = step.kind,
@@ -84,6 +87,18 @@ void RoutingHistory::mark_foreseen(const TraceStep& step, Turn& turn) {
     for (size_t i = turn.experts_begin; i < experts_.size(); ++i)
       if (marks_[experts_[i]] != 0) foreseen_[i] = static_cast<uint8_t>(foreseen_[i] | bit);
     for (const uint16_t id : ids) marks_[id] = 0;
+  }
+}
+
+/// A prompt ends where a token is decoded. Prompts that follow each other look like one.
+void RoutingHistory::count_tokens_behind() {
+  uint64_t behind = 0;  // all prompt batches from the step after this one on
+  for (size_t i = turns_.size(); i-- > 0;) {
+    Turn& turn = turns_[i];
+    const bool is_prompt = turn.kind == StepKind::prompt;
+    if (is_prompt) turn.tokens_behind = behind;
+    const bool begins_step = i == 0 || turns_[i - 1].step != turn.step;
+    if (begins_step) behind = is_prompt ? behind + turn.token_count : 0;
   }
 }
 

@@ -20,6 +20,7 @@ struct RoutingTurn {
   uint32_t layer = 0;
   uint32_t token_count = 0;
   uint64_t step = 0;
+  uint64_t tokens_behind = 0;         ///< of a prompt: those of its later batches
   std::span<const uint16_t> chosen;   ///< [token][used], the strongest first
   std::span<const uint16_t> experts;  ///< the distinct ones: of one token in its order, else rising
   std::span<const uint8_t> foreseen;  ///< beside `experts`: bit d − 1, predicted at distance d
@@ -56,6 +57,7 @@ class RoutingHistory {
     uint64_t step;
     uint64_t chosen_begin;
     uint64_t experts_begin;
+    uint64_t tokens_behind;
     uint32_t token_count;
     uint16_t layer;
     StepKind kind;
@@ -63,6 +65,7 @@ class RoutingHistory {
   };
 
   void add_step(const TraceStep& step, uint64_t index);
+  void count_tokens_behind();
   void add_turn(const TraceStep& step, const TraceStep::Ids& routing, uint64_t index);
   void mark_foreseen(const TraceStep& step, Turn& turn);
 

@@ -104,15 +104,19 @@ Result<ReplayReport> replay_trace(const ReplayRequest& request) {
   if (!history) return history.error();
   const TraceHeader& header = history->header();
   if (Status fine = check_slot_counts(request.slot_counts, header); !fine) return fine.error();
-  ReplayReport report = {
-      .trace = facts_of(request.path, *history), .pool = request.pool, .rows = {}, .seconds = 0};
+  ReplayReport report = {.trace = facts_of(request.path, *history),
+                         .pool = request.pool,
+                         .half_life_tokens = request.half_life_tokens,
+                         .rows = {},
+                         .seconds = 0};
   const uint64_t start_ns = os::now_ns();
   for (const uint32_t slots :
        request.slot_counts.empty() ? usual_slot_counts(header) : request.slot_counts) {
     const ReplayPool pool = {.kind = request.pool,
                              .slots_per_layer = slots,
                              .expert_counts = header.expert_counts,
-                             .used_count = header.used_count};
+                             .used_count = header.used_count,
+                             .half_life_tokens = request.half_life_tokens};
     for (const std::string_view policy : replay_policy_names())
       if (is_wanted(request, policy))
         report.rows.push_back(replay(policy, pool, *history, report.trace));

@@ -19,6 +19,7 @@ struct ReplayRequest {
   PoolKind pool = PoolKind::layer;
   std::vector<uint32_t> slot_counts;  ///< for each layer; empty: some shares of the experts
   std::vector<std::string> policies;  ///< empty: all
+  uint32_t half_life_tokens = EngineOptions{}.half_life_tokens;  ///< of decay
 };
 
 /// A recording in numbers.
@@ -60,6 +61,7 @@ struct ReplayRow {
 struct ReplayReport {
   TraceFacts trace;
   PoolKind pool = PoolKind::layer;
+  uint32_t half_life_tokens = 0;
   std::vector<ReplayRow> rows;  ///< by slots, then in the order of replay_policy_names()
   double seconds = 0;           ///< of replaying, without reading the file
 

@@ -2,18 +2,10 @@
 
 #include <algorithm>
 
-#include "os/clock.h"
-
 namespace sluice {
-namespace {
-
-/// Asking the system takes a tenth of a millisecond.
-constexpr uint64_t kWatchInterval_ns = 500'000'000;
-
-}  // namespace
-
 void WorkingMemory::make_room(size_t token_count) {
-  watch_system(token_count);
+  if (const auto sample = watch_.take())
+    react(*sample, token_count == 1 ? WorkKind::decode : WorkKind::prompt);
   if (token_count == 1 && forward_.reserved_token_count() > 1) {
     forward_.reserve(1);
     store_.take_back(std::min(lent_bytes_, free_bytes()));
@@ -30,19 +22,15 @@ uint64_t WorkingMemory::free_bytes() const {
   return used < options_.budget_bytes ? options_.budget_bytes - used : 0;
 }
 
-void WorkingMemory::watch_system(size_t token_count) {
-  const uint64_t now = os::now_ns();
-  if (now - watched_ns_ < kWatchInterval_ns) return;
-  watched_ns_ = now;
-  const BalanceStep step = balance_.decide(
-      {.now_ns = now,
-       .memory = os::memory_state(),
-       .resident_bytes = os::resident_bytes(),
-       .ledger_bytes = ledger_.total_bytes(),
-       .overhead_bytes = options_.overhead_bytes,
-       .cache_bytes = ledger_.bytes(MemoryUse::cache),
-       .pressure = pressure_.is_pressed(now) ? PressureSignal::pressed : PressureSignal::none,
-       .work = token_count == 1 ? WorkKind::decode : WorkKind::prompt});
+void WorkingMemory::react(const MemoryWatch::Sample& sample, WorkKind work) {
+  const BalanceStep step = balance_.decide({.now_ns = sample.now_ns,
+                                            .memory = sample.memory,
+                                            .resident_bytes = sample.resident_bytes,
+                                            .ledger_bytes = ledger_.total_bytes(),
+                                            .overhead_bytes = options_.overhead_bytes,
+                                            .cache_bytes = ledger_.bytes(MemoryUse::cache),
+                                            .pressure = sample.pressure,
+                                            .work = work});
   if (step.give_bytes > 0) store_.give_back(step.give_bytes);
   if (step.take_bytes > 0) store_.take_back(std::min(step.take_bytes, free_bytes()));
   if (const std::string text = step.text(); !text.empty()) log_.info("{}", text);

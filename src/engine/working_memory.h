@@ -12,10 +12,9 @@
 
 #include "base/ledger.h"
 #include "base/log.h"
-#include "engine/cache_balance.h"
+#include "engine/memory_watch.h"
 #include "experts/expert_store.h"
 #include "forward/forward_pass.h"
-#include "os/memory_pressure.h"
 
 namespace sluice {
 
@@ -41,7 +40,7 @@ class WorkingMemory {
 
  private:
   uint64_t free_bytes() const;
-  void watch_system(size_t token_count);
+  void react(const MemoryWatch::Sample& sample, WorkKind work);
 
   ExpertStore& store_;
   ForwardPass& forward_;
@@ -49,8 +48,7 @@ class WorkingMemory {
   const Log& log_;
   const Options options_;
   CacheBalance balance_;
-  os::MemoryPressure pressure_;
-  uint64_t watched_ns_ = 0;  ///< when the system was last looked at
+  MemoryWatch watch_;
   uint64_t lent_bytes_ = 0;  ///< to the prompt
 };
 

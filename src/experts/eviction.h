@@ -1,7 +1,7 @@
 // Which expert leaves when a slot is needed. A policy only ranks: it is told what is used and how
-// time passes, and asked which of two experts is worth less; whether an expert may leave at all
-// (leases, predictions) is not its business. Experts are numbered over all layers. Policies are
-// chosen by name (--moe-stream-evict). One thread at a time.
+// time passes, and keeps a key for each expert (experts/leave_key) that says which of two is worth
+// less; whether an expert may leave at all (leases, predictions) is not its business. Experts are
+// numbered over all layers. Policies are chosen by name (--moe-stream-evict). One thread at a time.
 //
 // While a prompt goes on every policy is LRU, since each of its experts is wanted once a batch and
 // then not before the next. Its uses still count, so that the reply starts with what the prompt's
@@ -12,6 +12,8 @@
 #include <memory>
 #include <span>
 #include <vector>
+
+#include "experts/leave_key.h"
 
 namespace sluice {
 
@@ -32,24 +34,27 @@ class EvictionPolicy {
   /// The router chose the expert, once (weight 1) or, in a batch of a prompt, for tokens whose
   /// weights add up to this; those before the last weigh less.
   virtual void on_use(uint32_t expert, double weight) = 0;
+  /// The keys of all experts, [expert]. Of equal keys the lower number leaves first.
+  virtual std::span<const LeaveKey> keys(Ranking ranking) const = 0;
+
   /// Whether `a` should leave rather than `b`; a strict order.
-  virtual bool leaves_before(uint32_t a, uint32_t b, Ranking ranking) const = 0;
+  bool leaves_before(uint32_t a, uint32_t b, Ranking ranking) const {
+    const std::span<const LeaveKey> key = keys(ranking);
+    return key[a] == key[b] ? a < b : key[a] < key[b];
+  }
 };
 
 /// The least recently used leaves first.
 class LruPolicy final : public EvictionPolicy {
  public:
-  explicit LruPolicy(uint32_t expert_total) : last_use_(expert_total, 0) {}
+  explicit LruPolicy(uint32_t expert_total) : keys_(expert_total) {}
 
   void on_tokens(uint32_t) override {}
-  void on_use(uint32_t expert, double) override { last_use_[expert] = ++clock_; }
-  bool leaves_before(uint32_t a, uint32_t b, Ranking) const override {
-    if (last_use_[a] != last_use_[b]) return last_use_[a] < last_use_[b];
-    return a < b;
-  }
+  void on_use(uint32_t expert, double) override { keys_[expert].last_use = ++clock_; }
+  std::span<const LeaveKey> keys(Ranking) const override { return keys_; }
 
  private:
-  std::vector<uint64_t> last_use_;  ///< [expert], a fresh number at each use
+  std::vector<LeaveKey> keys_;  ///< [expert]; worth 0, a fresh number at each use
   uint64_t clock_ = 0;
 };
 
@@ -65,11 +70,13 @@ class DecayPolicy final : public EvictionPolicy {
 
   void on_tokens(uint32_t count) override;
   void on_use(uint32_t expert, double weight) override;
-  bool leaves_before(uint32_t a, uint32_t b, Ranking ranking) const override;
+  std::span<const LeaveKey> keys(Ranking ranking) const override {
+    return ranking == Ranking::worth ? keys_ : recency_.keys(ranking);
+  }
 
  private:
   const double half_life_tokens_;
-  std::vector<double> worth_;  ///< [expert], in units that shrink with time
+  std::vector<LeaveKey> keys_;  ///< [expert], worth in units that shrink with time
   LruPolicy recency_;
   double tokens_ = 0;     ///< passed since the last scaling
   double use_worth_ = 1;  ///< what a use adds now

@@ -8,8 +8,7 @@
 //             dealt out evenly); no bytes, no reads
 //   misses    of each order, added over all layers, halved about every 700 tokens
 //   leader    changes when a challenger is ahead by more than chance explains: by the square root
-//   of
-//             the leader's misses, for recency a quarter of that, for it is the safe choice
+//             of the leader's misses, for recency a quarter of that, for it is the safe choice
 //
 // Prompts teach but do not count: their experts come all at once, which says nothing of decoding.
 // Costs about a microsecond a layer and token. Same calls, same decisions, on any machine. One
@@ -22,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "experts/leave_key.h"
 #include "experts/use_forecast.h"
 #include "model/expert_id.h"
 
@@ -53,10 +53,10 @@ class EvictionContest {
   /// Whether the layer's experts can be compared: not where all of them have slots.
   bool takes_place(uint32_t layer) const;
 
-  /// Whether `a` should leave rather than `b`; a strict order. Where layers compete, worth is
-  /// compared as it is and age in tokens; of equals that leaves whose layer's turn is farthest.
-  /// REQUIRES: takes_place() for both layers.
-  bool leaves_before(ExpertId a, ExpertId b) const;
+  /// What the leading order thinks of the layer's experts, [expert]; good until the layer's next
+  /// routing or another order leads. Where layers compete, worth is compared as it is and age in
+  /// tokens; of equals that leaves whose layer's turn is farthest. REQUIRES: takes_place().
+  void write_keys(uint32_t layer, std::span<LeaveKey> keys) const;
 
   Order leader() const { return leader_; }
   static std::string_view order_name(Order order);

@@ -81,20 +81,25 @@ uint32_t ExpertCache::most_over_quota(uint32_t slot_class) const {
 }
 
 /// A layer has some hundred slots, the ring a few thousand, and a miss costs a read, which takes a
-/// hundred times as long as this scan.
+/// hundred times as long as this scan. Most slots are worth more than the best so far, which is
+/// asked first.
 SlotIndex ExpertCache::least_useful(uint32_t list, SlotUse use) const {
+  const std::span<const LeaveKey> keys = policy_->keys(ranking_);
+  const auto leaves_before = [&](SlotIndex a, SlotIndex b) {
+    if (unused_prefetch_[a] != unused_prefetch_[b]) return static_cast<bool>(unused_prefetch_[a]);
+    const uint32_t of_a = number_of(id_of_[a]), of_b = number_of(id_of_[b]);
+    return keys[of_a] == keys[of_b] ? of_a < of_b : keys[of_a] < keys[of_b];
+  };
   SlotIndex best = kNoSlot, last_resort = kNoSlot;
   for (SlotIndex slot = lists_.first(list); slot != kNoSlot; slot = lists_.next(slot)) {
+    if (best != kNoSlot && !leaves_before(slot, best)) continue;
     if (!may_leave(slot)) continue;
-    SlotIndex& choice = is_predicted(slot) ? last_resort : best;
-    if (choice == kNoSlot || leaves_before(slot, choice)) choice = slot;
+    if (!is_predicted(slot))
+      best = slot;
+    else if (last_resort == kNoSlot || leaves_before(slot, last_resort))
+      last_resort = slot;
   }
   return best == kNoSlot && use == SlotUse::demand ? last_resort : best;
-}
-
-bool ExpertCache::leaves_before(SlotIndex a, SlotIndex b) const {
-  if (unused_prefetch_[a] != unused_prefetch_[b]) return unused_prefetch_[a];
-  return policy_->leaves_before(number_of(id_of_[a]), number_of(id_of_[b]), ranking_);
 }
 
 void ExpertCache::evict(SlotIndex slot) {

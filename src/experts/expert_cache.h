@@ -129,7 +129,6 @@ class ExpertCache {
 
   SlotIndex choose_slot(uint32_t layer, SlotUse use) const;
   SlotIndex least_useful(uint32_t list, SlotUse use) const;
-  bool leaves_before(SlotIndex a, SlotIndex b) const;
   uint32_t most_over_quota(uint32_t slot_class) const;
   void evict(SlotIndex slot);
   void lend_class(uint32_t slot_class, std::span<const Share> shares, double kept_share);

@@ -56,8 +56,8 @@ class ExpertStore {
 
   /// Tokens start their way through the layers: one to decode, or many of a prompt.
   void begin_tokens(uint32_t count) { cache_.begin_tokens(count); }
-  /// A layer's router has spoken: `chosen` (of a batch, [token][used]) are about to be acquired. Other
-  /// guesses for the layer are given up. `ranking` says who leaves if somebody must.
+  /// A layer's router has spoken: `chosen` (of a batch, [token][used]) are about to be acquired.
+  /// Other guesses for the layer are given up. `ranking` says who leaves if somebody must.
   void begin_layer(uint32_t layer, std::span<const int32_t> chosen, Ranking ranking);
 
   /// A lease, or nothing when no slot can be had before another lease is dropped or a read has

@@ -16,9 +16,9 @@ struct DeviceProfile {
 };
 
 /// How many chunks of guesses must be in service so that the drive need not wait for the next one:
-/// the one it transfers, and as many as pass over the wire in the time that it takes to find one and
-/// the caller to look. More would only stand before a demand read. Between 2 and `most`, which is
-/// the answer where nothing was measured.
+/// the one it transfers, and as many as pass over the wire in the time that it takes to find one
+/// and the caller to look. More would only stand before a demand read. Between 2 and `most`, which
+/// is the answer where nothing was measured.
 uint32_t plan_prefetch_depth(const DeviceProfile& profile, uint32_t chunk_bytes, uint32_t most);
 
 struct ProbeOptions {

@@ -124,7 +124,7 @@ TEST_F(ReadQueueTest, WhatNeverProgressesIsGivenUp) {
 TEST_F(ReadQueueTest, ProgressResetsTheCountOfTriesInVain) {
   FakeDriveOptions options;
   for (uint64_t i = 0; i < 12; ++i)
-    options.planned[i] = i % 4 == 3 ? FakeFault::short_aligned : FakeFault::busy;
+    options.planned.emplace_back(i, i % 4 == 3 ? FakeFault::short_aligned : FakeFault::busy);
   FakeDrive drive(options, files_);
   Reading reading(drive, files_, kSector, {.stuck_read_count_max = 3});
   reading.push({0, 0, 64 * kSector});

@@ -32,7 +32,7 @@ constexpr double kFitMaxSteps = 64;
 /// Of guesses not used, the share that have thrown out an expert which is missed later on, when
 /// nobody sees the connection. (0.1 to 0.2 in simulation, tests/simulation_test.cc.)
 constexpr double kMissedLater = 0.1;
-constexpr double kGainMin = 0.01;               ///< less is not worth trying for
+constexpr double kGainMin = 0.01;  ///< less is not worth trying for
 
 constexpr double kKnowledgeSteps = 128;  ///< after so many, half of it is out of date
 constexpr uint64_t kRestMinSteps = 16;

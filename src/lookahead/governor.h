@@ -18,6 +18,10 @@
 // until they are found out. A rival that turns out faster costs nothing and is seen again at once;
 // one that is clearly slower rests twice as long each time, until conditions shift.
 //
+// What is compared is not a step's time as it is but what it would have been at the usual demand
+// (misses, and those that prefetch saved): one token wants more experts than the next, and that is
+// most of the noise.
+//
 // Where nothing can be won nothing is tried: prefetch moves reads out of the stall into the time
 // the drive is idle, so it gains at most the smaller of the two. With all experts resident the
 // level is off, no router runs early, and the first misses wake the governor.

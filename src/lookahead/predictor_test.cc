@@ -116,7 +116,8 @@ TEST(Predictor, NamesAsManyAsItIsTold) {
   Model model("mm");
   Predictor predictor = model.predictor({.width_max = 3});
   const auto named = [&](uint32_t width) {
-    const auto experts = predictor.predict(0, model.state(), {.distance = 2, .width = width})[0].experts;
+    const auto experts =
+        predictor.predict(0, model.state(), {.distance = 2, .width = width})[0].experts;
     return Ids(experts.begin(), experts.end());
   };
   EXPECT_EQ(named(0), (Ids{1, 2})) << "as many as the model uses";

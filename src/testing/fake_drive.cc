@@ -72,8 +72,8 @@ void FakeDrive::submit(std::span<const os::ReadOp> ops) {
 }
 
 FakeFault FakeDrive::draw_fault(uint64_t number, Random& random) const {
-  const auto planned = options_.planned.find(number);
-  if (planned != options_.planned.end()) return planned->second;
+  for (const auto& [planned_number, fault] : options_.planned)
+    if (planned_number == number) return fault;
   const FakeFaultShares& s = options_.shares;
   const std::pair<double, FakeFault> table[] = {
       {s.short_aligned, FakeFault::short_aligned},

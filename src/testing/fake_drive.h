@@ -26,9 +26,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <queue>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/extent.h"
@@ -73,7 +73,7 @@ struct FakeDriveOptions {
 
   FakeFaultShares shares = {};
   /// Faults of single reads, by number in order of submission, from 0. They come before `shares`.
-  std::map<uint64_t, FakeFault> planned = {};
+  std::vector<std::pair<uint64_t, FakeFault>> planned = {};
   /// Finished reads come back in random order, some of them not before a later poll.
   bool reorder = false;
 };

@@ -84,8 +84,7 @@ void add_leaves(const json& value, const std::string& path, Paths& paths) {
 /// The fields, those of an array that may be empty folded into the array's name.
 Paths folded(const Paths& paths, const std::string& array) {
   Paths result;
-  for (const std::string& path : paths)
-    result.insert(path.starts_with(array + ".") ? array : path);
+  for (const std::string& path : paths) result.insert(path.starts_with(array + ".") ? array : path);
   return result;
 }
 
@@ -126,9 +125,9 @@ TEST(Json, DemoHasTheSame) {
 }
 
 TEST(Json, LookaheadHasARowForEachDistance) {
-  const json object = object_of({"run", model_path(), "-p", "Call me", "-n", "40", "--temp", "0",
-                                 "--json", "--quiet", "--moe-stream-cache", "6s",
-                                 "--moe-stream-governor", "off"});
+  const json object =
+      object_of({"run", model_path(), "-p", "Call me", "-n", "40", "--temp", "0", "--json",
+                 "--quiet", "--moe-stream-cache", "6s", "--moe-stream-governor", "off"});
   EXPECT_EQ(leaves_of(object), documented("## JSON of run, demo and bench", "One object."));
   const json& moe = object["moe"];
   ASSERT_EQ(moe["lookahead"].size(), 2u);
@@ -191,8 +190,7 @@ TEST(Json, NumbersAgreeWithEachOther) {
   }
   constexpr double kSteps = 8;  // the first of nine tokens comes with the prompt
   EXPECT_EQ(moe["lookups"], 8 * 8 * 4) << "steps, layers, experts";
-  const double read_bytes =
-      moe["demand_bytes"].get<double>() + moe["prefetch_bytes"].get<double>();
+  const double read_bytes = moe["demand_bytes"].get<double>() + moe["prefetch_bytes"].get<double>();
   EXPECT_NEAR(moe["bytes_per_token"], read_bytes / kSteps, 1e-6);
   EXPECT_NEAR(moe["stall_s_per_token"], moe["stall_s"].get<double>() / kSteps, 1e-9);
   EXPECT_NEAR(object["decode_tok_s"], kSteps / object["decode_s"].get<double>(), 1e-6);

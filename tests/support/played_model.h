@@ -1,8 +1,8 @@
-// A model's text played back without computing: what its routers chose and what they would have said
-// early is recorded once, from the real backend, and then a decode step costs microseconds. So the
-// reading side (store, queue, lookahead, governor) can be run for thousands of tokens on many drives
-// within a test. Nothing that is decided depends on the numbers left out; a test compares a played
-// run with a computed one. One thread at a time.
+// A model's text played back without computing: what its routers chose and what they would have
+// said early is recorded once, from the real backend, and then a decode step costs microseconds. So
+// the reading side (store, queue, lookahead, governor) can be run for thousands of tokens on many
+// drives within a test. Nothing that is decided depends on the numbers left out; a test compares a
+// played run with a computed one. One thread at a time.
 #pragma once
 
 #include <array>

@@ -34,8 +34,8 @@ FakeDriveOptions scaled_drive(const SimulatedOptions& options) {
 io::ReadQueueOptions scaled_queue(const SimulatedOptions& options) {
   io::ReadQueueOptions queue = options.queue;
   const auto scaled = [&](uint32_t bytes) {
-    return static_cast<uint32_t>(round_up(static_cast<uint64_t>(bytes / options.byte_scale),
-                                          uint64_t{kAlignment}));
+    return static_cast<uint32_t>(
+        round_up(static_cast<uint64_t>(bytes / options.byte_scale), uint64_t{kAlignment}));
   };
   queue.prefetch_chunk_bytes = scaled(queue.prefetch_chunk_bytes);
   queue.load_chunk_bytes = scaled(queue.load_chunk_bytes);
@@ -46,9 +46,10 @@ io::ReadQueueOptions scaled_queue(const SimulatedOptions& options) {
 io::DeviceProfile profile_of(const FakeDriveOptions& drive) {
   constexpr uint64_t kReadBytes = 1 << 20;
   const double bytes_per_s = drive.bytes_per_ns * 1e9;
-  return {.bytes_per_s = bytes_per_s,
-          .latency_us = static_cast<double>(drive.latency_ns) / 1e3 + kReadBytes / bytes_per_s * 1e6,
-          .read_bytes = kReadBytes};
+  return {
+      .bytes_per_s = bytes_per_s,
+      .latency_us = static_cast<double>(drive.latency_ns) / 1e3 + kReadBytes / bytes_per_s * 1e6,
+      .read_bytes = kReadBytes};
 }
 
 std::unique_ptr<EvictionPolicy> make_policy(EvictionKind kind, uint32_t expert_total) {
@@ -165,16 +166,16 @@ void SimulatedEngine::build(const ModelBytes& model, Backend& backend) {
                       ? plan_ring_pool(slot_bytes, slot_total, kAlignment)
                       : plan_layer_pool(slot_bytes, slot_counts);
   slots_ = must(SlotPool::allocate(std::move(plan), std::move(layouts), ledger_));
-  store_ = std::make_unique<ExpertStore>(*slots_, weights.experts, queue_,
-                                         config.expert_used_count,
+  store_ = std::make_unique<ExpertStore>(*slots_, weights.experts, queue_, config.expert_used_count,
                                          make_policy(options_.evict, expert_total));
   timed_ = std::make_unique<TimedBackend>(backend, drive_, options_.costs);
   timed_->set_store(store_.get());
   Lookahead::Options ahead = options_.lookahead;
   ahead.read_ahead.batch_token_max = options_.step_tokens;
   ahead.read_ahead.expert_counts = expert_counts;
-  lookahead_ = std::make_unique<Lookahead>(*timed_, config, weights, *store_, Lookahead::Notes{},
-                                           ahead);
+  lookahead_ =
+      std::make_unique<Lookahead>(*timed_, config, weights, *store_,
+                                  Lookahead::Notes{.correction = options_.correction}, ahead);
   forward_ = must(ForwardPass::make(config, weights, *timed_, *store_, lookahead_.get(),
                                     {.step_token_max = options_.step_tokens,
                                      .batch_token_max = options_.step_tokens,
@@ -194,8 +195,7 @@ SimulatedStep SimulatedEngine::step(std::span<const int32_t> tokens) {
   const auto sink = [&](std::span<const float> rows, size_t) {
     std::ranges::copy(rows.last(logits_.size()), logits_.begin());
   };
-  const Status done =
-      forward_->step(tokens, position_, *kv_, LogitsWanted::last, sink, nullptr);
+  const Status done = forward_->step(tokens, position_, *kv_, LogitsWanted::last, sink, nullptr);
   CHECK(done.ok());
   position_ += tokens.size();
   const ExpertStats after = store_->stats();
@@ -222,17 +222,17 @@ SimulatedStep SimulatedEngine::prefill(std::span<const int32_t> tokens) {
 ModelRecording SimulatedEngine::record(const ModelBytes& model, ComputePool& pool,
                                        std::span<const int32_t> tokens) {
   // All experts resident, so that nothing but the model matters.
-  SimulatedOptions options{.drive = {}, .step_tokens = tokens.size(),
-                           .context_tokens = tokens.size()};
+  SimulatedOptions options{
+      .drive = {}, .step_tokens = tokens.size(), .context_tokens = tokens.size()};
   SimulatedEngine engine(model, pool, options);
   RecordingBackend recorder(*engine.inner_, model.config());
   engine.timed_ = std::make_unique<TimedBackend>(recorder, engine.drive_, options.costs);
-  auto forward = must(ForwardPass::make(model.config(), model.weights(), *engine.timed_,
-                                        *engine.store_, nullptr,
-                                        engine.forward_->limits(), engine.ledger_));
+  auto forward =
+      must(ForwardPass::make(model.config(), model.weights(), *engine.timed_, *engine.store_,
+                             nullptr, engine.forward_->limits(), engine.ledger_));
   forward->reserve(tokens.size());
-  const Status done = forward->step(tokens, 0, *engine.kv_, LogitsWanted::none,
-                                    [](std::span<const float>, size_t) {}, nullptr);
+  const Status done = forward->step(
+      tokens, 0, *engine.kv_, LogitsWanted::none, [](std::span<const float>, size_t) {}, nullptr);
   CHECK(done.ok());
   return recorder.take();
 }

@@ -33,10 +33,10 @@ namespace sluice {
 struct StageCosts {
   uint64_t attention_ns = 300'000;
   uint64_t route_ns = 30'000;
-  uint64_t predict_ns = 40'000;      ///< the first router of a call
+  uint64_t predict_ns = 40'000;       ///< the first router of a call
   uint64_t predict_more_ns = 18'000;  ///< each further one
-  uint64_t gate_up_ns = 97'000;      ///< of one expert
-  uint64_t down_ns = 49'000;         ///< of one expert
+  uint64_t gate_up_ns = 97'000;       ///< of one expert
+  uint64_t down_ns = 49'000;          ///< of one expert
   uint64_t combine_ns = 5'000;
   uint64_t output_ns = 1'200'000;
   /// A further token in a call takes this share of the first, in attention and experts.
@@ -77,7 +77,7 @@ class TimedBackend final : public Backend {
 };
 
 struct SimulatedOptions {
-  FakeDriveOptions drive = {};  ///< as a user would state it, before scaling
+  FakeDriveOptions drive = {};      ///< as a user would state it, before scaling
   io::ReadQueueOptions queue = {};  ///< before scaling
   double byte_scale = 44;
   StageCosts costs = {};
@@ -85,6 +85,7 @@ struct SimulatedOptions {
   EvictionKind evict = EvictionKind::decay;
   uint32_t slots_per_layer = ~0u;  ///< a ring has as many for each layer
   Lookahead::Options lookahead = {.governor = {.most = {.distance = 2, .width = 4}}};
+  const Correction* correction = nullptr;
   size_t step_tokens = 64;
   size_t context_tokens = 1024;
 };
