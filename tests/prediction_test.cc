@@ -229,7 +229,7 @@ TEST(PredictionWhileDecoding, ForeseesMostPicksAndChangesNothing) {
   HandBuiltEngine engine(*model, pool, options);
   Predictor predictor(engine.routing(), config, model->weights(), {}, nullptr);
   LookaheadStats stats(config.layer_count(), 64);
-  const std::vector<PickState> nowhere(config.expert_used_count, PickState::missing);
+  const std::vector<Whereabouts> nowhere(config.expert_used_count, Whereabouts::absent);
   const auto decode = [&] {
     engine.reset();
     Floats logits;

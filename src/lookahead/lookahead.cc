@@ -1,24 +1,6 @@
 #include "lookahead/lookahead.h"
 
 namespace sluice {
-namespace {
-
-PickState pick_state(Whereabouts whereabouts) {
-  switch (whereabouts) {
-    case Whereabouts::resident:
-      return PickState::resident;
-    case Whereabouts::coming:
-      return PickState::on_its_way;
-    case Whereabouts::guessed:
-      return PickState::prefetched;
-    case Whereabouts::absent:
-      break;
-  }
-  return PickState::missing;
-}
-
-}  // namespace
-
 Lookahead::Lookahead(Backend& backend, const ModelConfig& config, const WeightMap& map,
                      ExpertStore& store, const Notes& notes, const Options& options)
     : backend_(backend),
@@ -29,7 +11,7 @@ Lookahead::Lookahead(Backend& backend, const ModelConfig& config, const WeightMa
       governor_(options.governor),
       stats_(static_cast<uint32_t>(config.layer_count()), options.predictor.width_max),
       read_ahead_(store, notes.census, options.read_ahead),
-      pick_states_(config.expert_used_count),
+      whereabouts_(config.expert_used_count),
       own_scores_(config.expert_count) {}
 
 void Lookahead::begin_step(size_t token_count, const float* hidden) {
@@ -58,9 +40,8 @@ void Lookahead::on_routing(uint32_t layer, size_t token_count, const BatchBuffer
   note_routing(layer, experts);
   if (!is_decode_) return;
   for (uint32_t rank = 0; rank < used_count_; ++rank)
-    pick_states_[rank] =
-        pick_state(store_.whereabouts({layer, static_cast<uint32_t>(experts[rank])}));
-  stats_.on_routing(layer, experts, pick_states_);
+    whereabouts_[rank] = store_.whereabouts({layer, static_cast<uint32_t>(experts[rank])});
+  stats_.on_routing(layer, experts, whereabouts_);
 }
 
 void Lookahead::note_routing(uint32_t layer, std::span<const int32_t> experts) {

@@ -73,9 +73,9 @@ class Lookahead {
   Governor governor_;
   LookaheadStats stats_;
   ReadAhead read_ahead_;
-  std::vector<PickState> pick_states_;  ///< [used]
-  std::vector<int32_t> traced_;         ///< of a layer so far, [token][used]
-  std::vector<float> own_scores_;       ///< [expert], for the trace
+  std::vector<Whereabouts> whereabouts_;  ///< [used], of what a router chose
+  std::vector<int32_t> traced_;           ///< of a layer so far, [token][used]
+  std::vector<float> own_scores_;         ///< [expert], for the trace
   bool is_decode_ = false;
   size_t token_count_ = 0;
   Before before_;

@@ -5,11 +5,11 @@
 namespace sluice {
 namespace {
 
-bool is_miss(PickState state) {
-  return state == PickState::prefetched || state == PickState::missing;
+bool is_miss(Whereabouts state) {
+  return state == Whereabouts::guessed || state == Whereabouts::absent;
 }
 
-void count_pick(LookaheadCounts& counts, PickState state, bool foreseen) {
+void count_pick(LookaheadCounts& counts, Whereabouts state, bool foreseen) {
   ++counts.pick_count;
   ++(foreseen ? counts.foreseen_count : counts.overlooked_count);
   if (!is_miss(state)) return;
@@ -35,7 +35,7 @@ void LookaheadStats::on_prediction(const Prediction& prediction) {
 }
 
 void LookaheadStats::on_routing(uint32_t layer, std::span<const int32_t> experts,
-                                std::span<const PickState> states) {
+                                std::span<const Whereabouts> states) {
   CHECK(experts.size() == states.size());
   for (size_t i = 0; i < experts.size(); ++i) {
     bool by_any = false;
@@ -72,9 +72,6 @@ LookaheadCounts LookaheadStats::total() const {
     const LookaheadCounts& counts = counts_[distance];
     total.predicted_count += counts.predicted_count;
     total.mistaken_count += counts.mistaken_count;
-    total.prefetch_count += counts.prefetch_count;
-    total.useful_count += counts.useful_count;
-    total.wasted_count += counts.wasted_count;
   }
   return total;
 }

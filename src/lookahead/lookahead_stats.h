@@ -1,14 +1,13 @@
 // How well lookahead sees, by distance. Recall over all picks flatters: most picks are resident
-// anyway. What pays is the share of *misses* foreseen, and what it costs is the reads that nobody
-// used. Both are counted here, from what the predictor said, what the router chose and what became
-// of each prefetch.
+// anyway. What pays is the share of *misses* foreseen. Both are counted here, from what the
+// predictor said, what the router chose and where that was; what it costs, the reads that nobody
+// used, the expert store counts (experts/expert_stats.h).
 //
 // The sums that always hold, for each distance:
 //   pick_count = foreseen_count + overlooked_count
 //   miss_count = miss_foreseen_count + miss_overlooked_count
 //   predicted_count = foreseen_count + mistaken_count + those of layers not routed yet
-//   prefetch_count = useful_count + wasted_count + those not judged yet
-//   miss_foreseen_count ≤ foreseen_count, miss_count ≤ pick_count, prefetch_count ≤ predicted_count
+//   miss_foreseen_count ≤ foreseen_count, miss_count ≤ pick_count
 // Nothing allocates after construction. One thread at a time.
 #pragma once
 
@@ -17,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "experts/expert_store.h"
 #include "lookahead/predictor.h"
 
 namespace sluice {
@@ -30,27 +30,14 @@ struct LookaheadCounts {
   uint64_t miss_count = 0;        ///< picks that would have been misses without lookahead
   uint64_t miss_foreseen_count = 0;
   uint64_t miss_overlooked_count = 0;
-  uint64_t prefetch_count = 0;  ///< experts whose reading began because of a prediction
-  uint64_t useful_count = 0;    ///< of those: used before they left
-  uint64_t wasted_count = 0;    ///< of those: cancelled or evicted without use
 
   double recall() const { return share(foreseen_count, pick_count); }
   double miss_coverage() const { return share(miss_foreseen_count, miss_count); }
-  /// Wasted reads for each useful one.
-  double waste() const { return share(wasted_count, useful_count); }
 
  private:
   static double share(uint64_t part, uint64_t whole) {
     return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
   }
-};
-
-/// Where an expert was when the router chose it.
-enum class PickState : uint8_t {
-  resident,    ///< here, and not because of a prediction of this token
-  on_its_way,  ///< being read for another reason
-  prefetched,  ///< here or on its way only because it was predicted: a miss foreseen
-  missing,     ///< nowhere: a miss, foreseen perhaps, but not read in time to be begun
 };
 
 class LookaheadStats {
@@ -62,14 +49,9 @@ class LookaheadStats {
   void on_prediction(const Prediction& prediction);
   /// Compares a layer's choice, and where each chosen expert was, with what was predicted of it.
   void on_routing(uint32_t layer, std::span<const int32_t> experts,
-                  std::span<const PickState> states);
+                  std::span<const Whereabouts> states);
   /// The step ended early: what is not compared yet never will be, and counts as mistaken.
   void forget();
-
-  /// `distance` is that of the prediction which first asked for the read.
-  void on_prefetch(uint32_t distance) { ++counts_[distance].prefetch_count; }
-  void on_useful(uint32_t distance) { ++counts_[distance].useful_count; }
-  void on_wasted(uint32_t distance) { ++counts_[distance].wasted_count; }
 
   const LookaheadCounts& at(uint32_t distance) const { return counts_[distance]; }
   /// All routed layers, predicted or not: picks and misses, each foreseen if any distance named it.

@@ -7,10 +7,10 @@
 namespace sluice {
 namespace {
 
-using enum PickState;
+using enum Whereabouts;
 using Ids = std::vector<uint32_t>;
 using Picks = std::vector<int32_t>;
-using States = std::vector<PickState>;
+using States = std::vector<Whereabouts>;
 
 void predict(LookaheadStats& stats, uint32_t layer, uint32_t distance, const Ids& experts) {
   stats.on_prediction(
@@ -29,7 +29,7 @@ TEST(LookaheadStats, ComparesEachDistanceByItself) {
   LookaheadStats stats(4, 8);
   predict(stats, 2, 2, {5, 1, 9});
   predict(stats, 2, 1, {5, 6, 7});
-  stats.on_routing(2, Picks{5, 6, 1, 0}, States{resident, missing, prefetched, missing});
+  stats.on_routing(2, Picks{5, 6, 1, 0}, States{resident, absent, guessed, absent});
 
   const LookaheadCounts& near = stats.at(1);
   EXPECT_EQ(near.predicted_count, 3u);
@@ -56,7 +56,7 @@ TEST(LookaheadStats, ComparesEachDistanceByItself) {
 TEST(LookaheadStats, ReadsUnderWayForAnotherReasonAreNoMisses) {
   LookaheadStats stats(1, 2);
   predict(stats, 0, 1, {3, 4});
-  stats.on_routing(0, Picks{3, 4}, States{on_its_way, resident});
+  stats.on_routing(0, Picks{3, 4}, States{coming, resident});
   EXPECT_EQ(stats.at(1).foreseen_count, 2u);
   EXPECT_EQ(stats.at(1).miss_count, 0u);
   EXPECT_EQ(stats.at(1).miss_coverage(), 0.0);
@@ -64,7 +64,7 @@ TEST(LookaheadStats, ReadsUnderWayForAnotherReasonAreNoMisses) {
 
 TEST(LookaheadStats, LayersWithoutPredictionCountInTheTotalOnly) {
   LookaheadStats stats(2, 2);
-  stats.on_routing(0, Picks{3, 4}, States{missing, resident});
+  stats.on_routing(0, Picks{3, 4}, States{absent, resident});
   EXPECT_EQ(stats.at(1).pick_count, 0u);
   EXPECT_EQ(stats.total().pick_count, 2u);
   EXPECT_EQ(stats.total().miss_overlooked_count, 1u);
@@ -81,20 +81,8 @@ TEST(LookaheadStats, APredictionIsComparedOnce) {
   EXPECT_EQ(stats.at(1).mistaken_count, 1u + 2u) << "replaced before it was compared";
   stats.forget();
   EXPECT_EQ(stats.at(1).mistaken_count, 1u + 2u + 1u);
-  stats.on_routing(1, Picks{2}, States{missing});
+  stats.on_routing(1, Picks{2}, States{absent});
   EXPECT_EQ(stats.at(1).pick_count, 1u) << "forgotten";
-}
-
-TEST(LookaheadStats, PrefetchesAreJudgedWhereTheyWereAskedFor) {
-  LookaheadStats stats(1, 1);
-  for (int i = 0; i < 5; ++i) stats.on_prefetch(2);
-  stats.on_useful(2);
-  stats.on_useful(2);
-  stats.on_wasted(2);
-  EXPECT_EQ(stats.at(2).prefetch_count, 5u);
-  EXPECT_DOUBLE_EQ(stats.at(2).waste(), 0.5);
-  EXPECT_EQ(stats.at(1).prefetch_count, 0u);
-  EXPECT_EQ(stats.total().useful_count, 2u);
 }
 
 TEST(LookaheadStats, TheSumsHoldWhateverHappens) {
@@ -118,7 +106,7 @@ TEST(LookaheadStats, TheSumsHoldWhateverHappens) {
       const Ids chosen = distinct_ids(1 + random.below(4));
       States states;
       for (size_t i = 0; i < chosen.size(); ++i)
-        states.push_back(static_cast<PickState>(random.below(4)));
+        states.push_back(static_cast<Whereabouts>(random.below(4)));
       stats.on_routing(layer, Picks(chosen.begin(), chosen.end()), states);
     }
   }
