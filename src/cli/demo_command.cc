@@ -7,6 +7,7 @@ namespace sluice::cli {
 namespace {
 
 constexpr std::string_view kModelFile = "models/demo-q4_k_m.gguf";
+constexpr std::string_view kCorrectionFile = "models/demo-q4_k_m.correction";
 constexpr uint32_t kSlotsPerLayer = 10;  // of 32 experts: smaller than the model, as in real life
 
 struct DemoOptions {
@@ -17,20 +18,23 @@ struct DemoOptions {
 };
 
 /// In the working folder, or in the source tree that this program was built from.
-Result<std::string> find_model() {
+Result<std::string> find_file(std::string_view name) {
   std::error_code ignored;
   for (const std::filesystem::path root : {".", SLUICE_SOURCE_DIR})
-    if (const auto path = root / kModelFile; std::filesystem::exists(path, ignored))
+    if (const auto path = root / name; std::filesystem::exists(path, ignored))
       return path.lexically_normal().string();
   return make_error(ErrorKind::io, "{}: not found; run the demo in a checkout of the repository",
-                    kModelFile);
+                    name);
 }
 
 int demo(DemoOptions& options) {
   if (options.licence) return report(write_output(demo_licence()));
-  auto model = find_model();
+  auto model = find_file(kModelFile);
   if (!model) return report(model.error());
   options.common.model = *model;
+  std::string& correction = options.common.engine.correction_path;
+  if (const auto found = find_file(kCorrectionFile); found.ok() && correction.empty())
+    correction = *found;
   CacheSize& cache = options.common.engine.cache;
   if (!cache.bytes && !cache.slots_per_layer) cache.slots_per_layer = kSlotsPerLayer;
   const Opening opening{.tokens =
@@ -59,7 +63,7 @@ void add_demo(CLI::App& app, int& exit_code) {
            {.arguments = "[options]",
             .notes = {"The expert cache has room for 10 of each layer's 32 experts unless "
                       "--moe-stream-cache says otherwise; the others are read from the "
-                      "drive when they are needed. The text is the same at any size."},
+                      "drive, early where they can be guessed. The text is the same at any size."},
             .examples = {"sluice demo", "sluice demo -p \"Call me\" --seed 3",
                          "sluice demo --moe-stream-cache 4s"}});
   command->callback([options, &exit_code] { exit_code = demo(*options); });
