@@ -101,7 +101,7 @@ TEST_P(StreamingSchedule, AnExpertIsReadOnceAPromptWhereLayersLend) {
         HandBuiltOptions options = one_step(batch_tokens);
         options.slots_per_layer = slots;
         options.evict = evict;
-        options.lookahead = fixed_lookahead(0, 0);
+        options.lookahead.emplace(fixed_lookahead(0, 0));
         if (!lending_holds_a_layer(options)) continue;
         ++tried;
         expect_read_once(options);
@@ -166,7 +166,7 @@ TEST_P(StreamingSchedule, LookaheadForeseesAndLeavesNoTrace) {
         options.slots_per_layer = used_count() + 1;
         options.ring_slots = ring_slots;
         options.evict = EvictionKind::decay;
-        options.lookahead = fixed_lookahead(distance, used_count(), runner_ups);
+        options.lookahead.emplace(fixed_lookahead(distance, used_count(), runner_ups));
         HandBuiltEngine engine(*model_, pool_, options);
         for (size_t i = 0; i < tokens_.size(); ++i) append_and_compare(engine, options.kv, i, 1);
         expect_clean(engine);
@@ -208,7 +208,7 @@ TEST_P(StreamingSchedule, SlotsGivenBackAndTakenAgainLeaveNoTrace) {
 TEST_P(StreamingSchedule, AStepThatEndsEarlyReturnsWhatItBorrowed) {
   HandBuiltOptions options = one_step(4);
   options.slots_per_layer = used_count();
-  options.lookahead = fixed_lookahead(0, 0);
+  options.lookahead.emplace(fixed_lookahead(0, 0));
   HandBuiltEngine engine(*model_, pool_, options);
   append_and_compare(engine, options.kv, 0, 3);
   for (size_t stop_at = 0; stop_at < layer_count(); ++stop_at) {

@@ -78,10 +78,12 @@ class StreamedModel : public ::testing::TestWithParam<std::string> {
     options.ubatch_tokens = 1 + random.below(options.batch_tokens);
     options.pairs_per_step = 1 + random.below(100);
     options.kv = random.below(2) == 0 ? KvType::f16 : KvType::f32;
-    if (random.below(2) == 0)
-      options.lookahead = fixed_lookahead(static_cast<uint32_t>(random.below(4)),
-                                          static_cast<uint32_t>(random.below(expert_count())),
-                                          static_cast<uint32_t>(random.below(4)));
+    if (random.below(2) == 0) {
+      const auto distance = static_cast<uint32_t>(random.below(4));
+      const auto width = static_cast<uint32_t>(random.below(expert_count()));
+      options.lookahead.emplace(
+          fixed_lookahead(distance, width, static_cast<uint32_t>(random.below(4))));
+    }
     return options;
   }
 
