@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "io/window.h"
+#include "os/clock.h"
 
 namespace sluice {
 namespace {
@@ -165,7 +166,8 @@ io::DeviceProfile ModelFiles::probe_drive(uint64_t read_bytes) {
   const auto largest =
       std::ranges::max_element(shards_, {}, [](const auto& shard) { return shard->bytes(); });
   const auto index = static_cast<uint32_t>(largest - shards_.begin());
-  return io::probe_device(*reader_, index, **largest, {.read_bytes = read_bytes});
+  return io::probe_device(*reader_, index, **largest,
+                          {.read_bytes = read_bytes, .seed = os::now_ns()});
 }
 
 }  // namespace sluice

@@ -20,12 +20,13 @@ constexpr size_t kReadsMin = 8;  ///< below this a rate says nothing
 class Probe {
  public:
   Probe(os::AsyncReader& reader, uint32_t file, uint64_t window_count, uint64_t read_bytes,
-        std::byte* buffers)
+        std::byte* buffers, uint64_t seed)
       : reader_(reader),
         file_(file),
         window_count_(window_count),
         read_bytes_(read_bytes),
-        buffers_(buffers) {}
+        buffers_(buffers),
+        random_(seed) {}
 
   void start(uint64_t buffer_index) {
     const os::ReadOp op{.file = file_,
@@ -53,7 +54,7 @@ class Probe {
   const uint64_t window_count_;
   const uint64_t read_bytes_;
   std::byte* const buffers_;
-  Random random_{1};
+  Random random_;
   bool failed_ = false;
 };
 
@@ -108,7 +109,7 @@ DeviceProfile probe_device(os::AsyncReader& reader, uint32_t file, const os::Fil
   if (window_count < kReadsMin) return {};
   auto buffers = os::Arena::allocate(depth * read_bytes, "drive probe");
   if (!buffers) return {};
-  Probe probe(reader, file, window_count, read_bytes, buffers->begin());
+  Probe probe(reader, file, window_count, read_bytes, buffers->begin(), options.seed);
   DeviceProfile profile;
   profile.latency_us = median_latency_us(probe);
   profile.read_bytes = read_bytes;
