@@ -32,11 +32,11 @@ IdleFill::Request::Request(IdleFill& owner) : owner_(owner) {
   owner_.store_.drop_guesses();
 }
 
+/// The filler looks again by itself: to wake it after every token would cost each of them a switch
+/// of threads.
 IdleFill::Request::~Request() {
   owner_.quiet_from_ = std::chrono::steady_clock::now() + kQuietTime;
   owner_.next_rank_ = 0;
-  lock_.unlock();
-  owner_.wake_.notify_all();
 }
 
 void IdleFill::work() {
@@ -48,7 +48,7 @@ void IdleFill::work() {
     } else if (waiting_requests_.load(std::memory_order_relaxed) > 0 || fill_next()) {
       wake_.wait_for(lock, kBetweenReads);
     } else {
-      wake_.wait(lock);  // nothing to fill until a request has changed something
+      wake_.wait_for(lock, kQuietTime);  // nothing to fill until a request has changed something
     }
   }
 }

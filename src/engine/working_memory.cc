@@ -3,6 +3,7 @@
 #include <algorithm>
 
 namespace sluice {
+
 void WorkingMemory::make_room(size_t token_count) {
   if (const auto sample = watch_.take())
     react(*sample, token_count == 1 ? WorkKind::decode : WorkKind::prompt);

@@ -65,19 +65,26 @@ std::vector<std::span<const std::byte>> SlotPool::resident_pieces() const {
   return pieces;
 }
 
-void SlotPool::release(SlotIndex slot) {
-  CHECK(state(slot).phase() == SlotPhase::empty);
+/// The pages that belong to a slot alone: those it shares with its neighbours stay as they are.
+SlotPool::PageRange SlotPool::own_pages(SlotIndex slot) const {
   const uint64_t page = os::page_bytes();
   const auto begin = static_cast<uint64_t>(slot_begin(slot) - arena_.begin());
-  // Pages that the slot shares with its neighbours stay.
   const uint64_t first = round_up(begin, page);
   const uint64_t end = round_down(begin + slot_bytes(slot), page);
-  if (first < end) arena_.release_pages(first, end - first);
+  return {first, end - std::min(first, end)};
+}
+
+void SlotPool::release(SlotIndex slot) {
+  CHECK(state(slot).phase() == SlotPhase::empty);
+  const PageRange pages = own_pages(slot);
+  arena_.release_pages(pages.offset, pages.bytes);
   ledger_.remove(MemoryUse::cache, slot_bytes(slot));
   ledger_bytes_ -= slot_bytes(slot);
 }
 
 void SlotPool::restore(SlotIndex slot) {
+  const PageRange pages = own_pages(slot);
+  arena_.reuse_pages(pages.offset, pages.bytes);
   ledger_.add(MemoryUse::cache, slot_bytes(slot));
   ledger_bytes_ += slot_bytes(slot);
 }

@@ -63,6 +63,12 @@ class SlotPool {
  private:
   SlotPool(SlotPlan plan, std::vector<SlotLayout> layouts, Ledger& ledger);
 
+  struct PageRange {
+    uint64_t offset;  ///< in the arena
+    uint64_t bytes;
+  };
+  PageRange own_pages(SlotIndex slot) const;
+
   uint64_t slot_bytes(SlotIndex slot) const {
     return table_.plan().classes[table_.class_of_slot(slot)].slot_bytes;
   }

@@ -131,7 +131,10 @@ uint64_t ForwardPass::step_bytes(const ModelConfig& config, const WeightMap& map
 void ForwardPass::reserve(size_t token_count) {
   CHECK(token_count <= limits_.step_token_max);
   const uint64_t bytes = round_up(step_bytes(token_count), os::page_bytes());
-  if (bytes < reserved_bytes_) arena_.release_pages(bytes, reserved_bytes_ - bytes);
+  if (bytes < reserved_bytes_)
+    arena_.release_pages(bytes, reserved_bytes_ - bytes);
+  else
+    arena_.reuse_pages(reserved_bytes_, bytes - reserved_bytes_);
   ledger_.remove(MemoryUse::scratch, reserved_bytes_);
   ledger_.add(MemoryUse::scratch, bytes);
   reserved_bytes_ = bytes;

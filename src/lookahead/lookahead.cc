@@ -1,6 +1,7 @@
 #include "lookahead/lookahead.h"
 
 namespace sluice {
+
 Lookahead::Lookahead(Backend& backend, const ModelConfig& config, const WeightMap& map,
                      ExpertStore& store, const Notes& notes, const Options& options)
     : backend_(backend),
