@@ -5,22 +5,12 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "cli/report_text.h"
 
 namespace sluice::cli {
 namespace {
 
 using nlohmann::ordered_json;
-
-/// A text from the file, without what could steer a terminal.
-std::string shown(std::string text) {
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
-  std::ranges::replace_if(text, is_control, '?');
-  return text;
-}
-
-std::string line(std::string_view label, const std::string& text) {
-  return fmt::format("  {:<14}{}\n", label, text);
-}
 
 std::string counted(uint64_t count, std::string_view thing) {
   return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");

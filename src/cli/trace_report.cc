@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "cli/report_text.h"
 
 namespace sluice::cli {
 namespace {
@@ -13,17 +14,6 @@ using nlohmann::ordered_json;
 
 std::string_view pool_name(PoolKind pool) {
   return pool == PoolKind::ring ? "ring" : "layer";
-}
-
-/// A text from the file, without what could steer a terminal.
-std::string shown(std::string text) {
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
-  std::ranges::replace_if(text, is_control, '?');
-  return text;
-}
-
-std::string line(std::string_view label, const std::string& text) {
-  return fmt::format("  {:<14}{}\n", label, text);
 }
 
 double ratio(uint64_t part, uint64_t whole) {
