@@ -51,7 +51,7 @@ void state_facts(Engine::Impl& impl) {
                 .active_bytes_per_token = expert_bytes_per_token + weights.dense_bytes_per_token()};
 }
 
-/// What the probe and the ring take while the engine runs.
+/// What the ring of io_uring and the queue take.
 constexpr uint64_t kIoBytes = 1 * kMiB;
 
 /// Slots for the experts of one token in every layer: less makes no sense.
@@ -91,16 +91,19 @@ MemoryPlan make_memory_plan(const Engine::Impl& impl) {
 }
 
 /// Reads of expert size tell what the drive gives to expert reads.
-void probe_drive(Engine::Impl& impl) {
-  constexpr uint64_t kReadBytesMax = 4 * kMiB;  // 16 of them are in flight
+void probe_drive(Engine::Impl& impl, const MemoryPlan& memory) {
+  constexpr uint64_t kBytesMax = 64 * kMiB;
   const auto& parts = impl.model->weights().experts.front().parts();
-  const io::DeviceProfile profile =
-      impl.model->probe_drive(std::min(parts.front().first_expert.bytes, kReadBytesMax));
+  // The expert cache is not there yet, and its memory free.
+  const io::DeviceProfile profile = impl.model->probe_drive(
+      parts.front().first_expert.bytes, std::min(kBytesMax, memory.cache_bytes_max));
   impl.mode.drive_bytes_per_s = profile.bytes_per_s;
   impl.mode.drive_latency_us = profile.latency_us;
+  impl.mode.drive_followed_latency_us = profile.followed_latency_us;
   impl.model->queue().limit_prefetch(
       io::plan_prefetch_depth(profile, static_cast<uint32_t>(impl.options.prefetch_chunk_bytes),
-                              impl.options.prefetch_cap));
+                              impl.options.prefetch_cap),
+      io::plan_prefetch_beside_demand(profile, impl.options.prefetch_cap_demand));
 }
 
 /// "12–13 of 64 a layer", "a ring of 730".
@@ -124,9 +127,10 @@ void log_mode(const Engine::Impl& impl) {
   impl.log.info("context {} of {} trained positions; memory budget {} ({})", mode.context_tokens,
                 impl.facts.context_trained_tokens, format_bytes(mode.budget_bytes),
                 mode.budget_reason);
-  impl.log.detail("drive: {}/s in reads of an expert's size, {:.0f} us for one of them",
+  impl.log.detail("drive: {}/s in reads of an expert's size, {:.0f} us for one of them, {:.0f} when "
+                  "others follow",
                   format_bytes(static_cast<uint64_t>(mode.drive_bytes_per_s)),
-                  mode.drive_latency_us);
+                  mode.drive_latency_us, mode.drive_followed_latency_us);
   impl.log.detail("a token reads {} of expert weights and {} in all",
                   format_bytes(impl.facts.expert_bytes_per_token),
                   format_bytes(impl.facts.active_bytes_per_token));
@@ -164,7 +168,7 @@ Status open_engine(const std::string& path, Engine::Impl& impl) {
 
   impl.ledger.add(MemoryUse::io, kIoBytes);
   if (Status loaded = impl.model->load_dense(impl.ledger, impl.stop); !loaded) return loaded;
-  probe_drive(impl);
+  probe_drive(impl, memory);
   auto backend =
       CpuBackend::make(impl.model->config(), impl.model->weights(), *impl.kernels, *impl.pool,
                        {memory.ubatch_tokens, memory.context_tokens}, impl.ledger);

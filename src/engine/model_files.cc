@@ -162,12 +162,12 @@ std::vector<std::span<const std::byte>> ModelFiles::dense_pieces() const {
   return pieces;
 }
 
-io::DeviceProfile ModelFiles::probe_drive(uint64_t read_bytes) {
+io::DeviceProfile ModelFiles::probe_drive(uint64_t read_bytes, uint64_t memory_bytes) {
   const auto largest =
       std::ranges::max_element(shards_, {}, [](const auto& shard) { return shard->bytes(); });
   const auto index = static_cast<uint32_t>(largest - shards_.begin());
   return io::probe_device(*reader_, index, **largest,
-                          {.read_bytes = read_bytes, .seed = os::now_ns()});
+                          {.read_bytes = read_bytes, .bytes_max = memory_bytes, .seed = os::now_ns()});
 }
 
 }  // namespace sluice

@@ -56,8 +56,9 @@ class ModelFiles {
   /// The loaded dense weights, piece by piece.
   std::vector<std::span<const std::byte>> dense_pieces() const;
 
-  /// Measures the drive with reads of this size. REQUIRES: nothing is in flight.
-  io::DeviceProfile probe_drive(uint64_t read_bytes);
+  /// Measures the drive with reads of this size, into so much memory that is free for the moment.
+  /// REQUIRES: nothing is in flight.
+  io::DeviceProfile probe_drive(uint64_t read_bytes, uint64_t memory_bytes);
 
  private:
   ModelFiles() = default;

@@ -13,8 +13,12 @@
 namespace sluice::io {
 namespace {
 
-constexpr size_t kSingleReads = 5;
+constexpr size_t kRounds = 5;    ///< of which the median counts
+constexpr size_t kFollowers = 2;
 constexpr size_t kReadsMin = 8;  ///< below this a rate says nothing
+
+/// By how much others may delay a read that they follow; chance alone does a little.
+constexpr double kDelayMax = 1.5;
 
 /// Reads windows of one size at random places of one file.
 class Probe {
@@ -58,20 +62,24 @@ class Probe {
   bool failed_ = false;
 };
 
-double median_latency_us(Probe& probe) {
-  std::array<double, kSingleReads> seconds{};
+/// How long the first of so many reads takes that start together.
+double median_latency_us(Probe& probe, size_t count) {
+  std::array<double, kRounds> seconds{};
   for (double& value : seconds) {
     const uint64_t start = probe.now_ns();
-    probe.start(0);
-    probe.finish_one();
+    for (size_t i = 0; i < count; ++i) probe.start(i);
+    uint64_t left = count;
+    while (probe.finish_one() != 0) --left;
     value = os::seconds_between(start, probe.now_ns());
+    while (--left > 0) probe.finish_one();
   }
   std::sort(seconds.begin(), seconds.end());
-  return seconds[kSingleReads / 2] * 1e6;
+  return seconds[kRounds / 2] * 1e6;
 }
 
 double rate_at_depth(Probe& probe, uint64_t read_bytes, size_t depth, const ProbeOptions& options) {
-  const uint64_t reads_max = std::max<uint64_t>(options.bytes_max / read_bytes, kReadsMin);
+  const uint64_t fresh_count = options.bytes_max / read_bytes;
+  const uint64_t reads_max = std::max<uint64_t>(fresh_count, kReadsMin);
   const uint64_t start = probe.now_ns();
   uint64_t started = 0, finished = 0;
   for (; started < std::min<uint64_t>(depth, reads_max); ++started) probe.start(started);
@@ -80,7 +88,7 @@ double rate_at_depth(Probe& probe, uint64_t read_bytes, size_t depth, const Prob
     ++finished;
     const bool in_time = os::seconds_between(start, probe.now_ns()) < options.seconds_max;
     if (started < reads_max && (in_time || started < kReadsMin)) {
-      probe.start(buffer);
+      probe.start(started < fresh_count ? started : buffer);
       ++started;
     }
   }
@@ -100,6 +108,10 @@ uint32_t plan_prefetch_depth(const DeviceProfile& profile, uint32_t chunk_bytes,
   return static_cast<uint32_t>(std::clamp<double>(depth, 2, most));
 }
 
+uint32_t plan_prefetch_beside_demand(const DeviceProfile& profile, uint32_t most) {
+  return profile.followed_latency_us > kDelayMax * profile.latency_us ? 0 : most;
+}
+
 DeviceProfile probe_device(os::AsyncReader& reader, uint32_t file, const os::File& facts,
                            const ProbeOptions& options) {
   const size_t depth = std::min(options.depth, reader.depth_max());
@@ -107,12 +119,15 @@ DeviceProfile probe_device(os::AsyncReader& reader, uint32_t file, const os::Fil
       round_up(std::min(options.read_bytes, options.bytes_max / depth), facts.alignment());
   const uint64_t window_count = facts.bytes() / read_bytes;
   if (window_count < kReadsMin) return {};
-  auto buffers = os::Arena::allocate(depth * read_bytes, "drive probe");
+  auto buffers = os::Arena::allocate(std::max(options.bytes_max, depth * read_bytes), "drive probe");
   if (!buffers) return {};
+  // What is touched only when a read arrives would count as the drive's time.
+  for (uint64_t at = 0; at < buffers->bytes(); at += os::page_bytes()) buffers->begin()[at] = {};
   Probe probe(reader, file, window_count, read_bytes, buffers->begin(), options.seed);
   DeviceProfile profile;
-  profile.latency_us = median_latency_us(probe);
   profile.read_bytes = read_bytes;
+  profile.latency_us = median_latency_us(probe, 1);
+  profile.followed_latency_us = median_latency_us(probe, std::min(depth, 1 + kFollowers));
   profile.bytes_per_s = rate_at_depth(probe, read_bytes, depth, options);
   return probe.failed() ? DeviceProfile{} : profile;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "base/units.h"
@@ -14,7 +15,7 @@
 namespace sluice::io {
 namespace {
 
-constexpr size_t kSingleReads = 5;  // for the latency
+constexpr size_t kSingleReads = 5 + 5 * 3;  // for the latency, alone and followed by two
 
 class DeviceProbeTest : public ::testing::Test {
  protected:
@@ -70,14 +71,36 @@ TEST_F(DeviceProbeTest, MeasuresEachKindOfDrive) {
               kind.options);
     EXPECT_NEAR(profile.bytes_per_s, expected.at(kind.name).bytes_per_s, 1e6) << kind.name;
     EXPECT_NEAR(profile.latency_us, expected.at(kind.name).latency_us, 0.001) << kind.name;
+    EXPECT_EQ(profile.followed_latency_us, profile.latency_us) << kind.name << " serves in order";
+    EXPECT_EQ(plan_prefetch_beside_demand(profile, 2), 2u);
   }
+}
+
+// 256 KiB at 2.2 GB/s take 119.156 us, and 50 us to find them.
+TEST_F(DeviceProbeTest, FindsOutWhetherOthersDelayARead) {
+  const DeviceProfile profile =
+      probe({.read_bytes = 256 * kKiB, .bytes_max = 16 * kMiB, .seconds_max = 60}, 3 * kMiB,
+            virtual_drive());
+  EXPECT_NEAR(profile.latency_us, 169.156, 0.01);
+  EXPECT_NEAR(profile.followed_latency_us, 50 + 3 * 119.156, 0.01);
+  EXPECT_EQ(plan_prefetch_beside_demand(profile, 2), 0u);
+  EXPECT_EQ(plan_prefetch_beside_demand({}, 2), 2u) << "not measured";
+}
+
+// An expert cache's slots are in no cache of the processor; neither is what the rate is read into.
+TEST_F(DeviceProbeTest, EachReadForTheRateHasMemoryOfItsOwn) {
+  probe({.read_bytes = 64 * kKiB, .bytes_max = 4 * kMiB, .seconds_max = 60});
+  std::set<const std::byte*> buffers;
+  for (const FakeRead& read : std::span(reads_).subspan(kSingleReads))
+    buffers.insert(read.op.buffer);
+  EXPECT_EQ(buffers.size(), 64u);
 }
 
 TEST_F(DeviceProbeTest, TimeBoundsTheReads) {
   EXPECT_GT(probe({.read_bytes = 4096, .seconds_max = 0, .depth = 16}).bytes_per_s, 0);
   EXPECT_EQ(reads_.size(), kSingleReads + 16);
   EXPECT_GT(probe({.read_bytes = 4096, .seconds_max = 0, .depth = 2}).bytes_per_s, 0);
-  EXPECT_EQ(reads_.size(), kSingleReads + 8) << "fewer would say nothing";
+  EXPECT_EQ(reads_.size(), 5 + 5 * 2 + 8) << "fewer would say nothing";
 }
 
 // A part of a large expert may have hundreds of MiB; sixteen buffers of that size were not planned

@@ -28,6 +28,7 @@ ReadQueue::ReadQueue(os::AsyncReader& reader, std::vector<FileFacts> files,
       files_(std::move(files)),
       options_(options),
       prefetch_in_service_max_(options.prefetch_in_service_max),
+      prefetch_beside_demand_max_(options.prefetch_in_service_beside_demand_max),
       cancelled_(make_error(ErrorKind::interrupted, "given up before it was read")),
       live_(options.request_count_max),
       waiting_(live_.size()),
@@ -49,6 +50,13 @@ ReadQueue::~ReadQueue() {
     const size_t count = reader_.poll(done_, true);
     for (size_t i = 0; i < count; ++i) free_pieces_.push_back(static_cast<uint32_t>(done_[i].tag));
   }
+}
+
+void ReadQueue::limit_prefetch(uint32_t in_service_max, uint32_t beside_demand_max) {
+  CHECK(in_service_max >= 1);
+  prefetch_in_service_max_ = std::min(in_service_max, options_.prefetch_in_service_max);
+  prefetch_beside_demand_max_ =
+      std::min(beside_demand_max, options_.prefetch_in_service_beside_demand_max);
 }
 
 RequestHandle ReadQueue::push(const ReadRequest& request) {
@@ -158,8 +166,7 @@ bool ReadQueue::may_start(ReadClass read_class) const {
       return !free_pieces_.empty();
     case ReadClass::prefetch:
       return has_place && in_service(ReadClass::prefetch) <
-                              (beside_demand ? options_.prefetch_in_service_beside_demand_max
-                                             : prefetch_in_service_max_);
+                              (beside_demand ? prefetch_beside_demand_max_ : prefetch_in_service_max_);
     case ReadClass::load:
       return has_place && !beside_demand;
   }

@@ -82,12 +82,9 @@ class ReadQueue {
   size_t request_count() const { return live_.size() - free_requests_.size(); }
   bool has_room(size_t count = 1) const { return free_requests_.size() >= count; }
 
-  /// Lets fewer prefetch chunks be in service than the options say, or again as many. REQUIRES: at
-  /// least 1.
-  void limit_prefetch(uint32_t in_service_max) {
-    CHECK(in_service_max >= 1);
-    prefetch_in_service_max_ = std::min(in_service_max, options_.prefetch_in_service_max);
-  }
+  /// Lets fewer prefetch chunks be in service than the options say, in all and beside a demand
+  /// read, or again as many. REQUIRES: at least 1 in all.
+  void limit_prefetch(uint32_t in_service_max, uint32_t beside_demand_max);
 
   /// Hands a request in; nothing starts before the next pump() or wait().
   /// REQUIRES: has_room(), wanted.bytes > 0.
@@ -169,6 +166,7 @@ class ReadQueue {
   const std::vector<FileFacts> files_;
   const ReadQueueOptions options_;
   uint32_t prefetch_in_service_max_;
+  uint32_t prefetch_beside_demand_max_;
   const Error cancelled_;  ///< made once, so that cancelling does not allocate
 
   std::vector<Live> live_;

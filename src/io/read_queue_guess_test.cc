@@ -48,11 +48,11 @@ TEST_F(ReadQueueGuess, APrefetchIsReadInChunksUpToTheCap) {
 TEST_F(ReadQueueGuess, TheCapMayBeLoweredAndRaisedAgain) {
   FakeDrive drive({}, files_);
   Reading reading(drive, files_, kSector, options_);
-  reading.queue().limit_prefetch(1);
+  reading.queue().limit_prefetch(1, 1);
   reading.push({0, 0, 12 * kSector}, ReadClass::prefetch);
   reading.queue().pump();
   EXPECT_EQ(drive.log().size(), 1u);
-  reading.queue().limit_prefetch(8);
+  reading.queue().limit_prefetch(8, 8);
   reading.queue().pump();
   EXPECT_EQ(drive.log().size(), 2u) << "not beyond what the options say";
   reading.queue().drain();

@@ -69,6 +69,13 @@ void FakeDrive::submit(std::span<const os::ReadOp> ops) {
     log_.push_back({op, fault, result, now_ns_, finished_ns});
     in_flight_.push_back(number);
   }
+  if (options_.answers_together) put_off_answers();
+}
+
+/// What has not been answered yet waits for what was submitted behind it.
+void FakeDrive::put_off_answers() {
+  for (const uint64_t number : in_flight_)
+    if (log_[number].finished_ns > now_ns_) log_[number].finished_ns = busy_until_ns_;
 }
 
 FakeFault FakeDrive::draw_fault(uint64_t number, Random& random) const {

@@ -68,6 +68,9 @@ struct FakeDriveOptions {
   size_t service_max = 32;
   uint64_t latency_ns = 80'000;
   double bytes_per_ns = 3.0;  ///< 3 GB/s
+  /// Nothing comes back before all that was submitted is finished: one interrupt for a whole batch,
+  /// and reads that join it while it is being served put off the answer to all of it.
+  bool answers_together = false;
   uint64_t look_ns = 1'000;   ///< how far a look in vain moves the clock
   uint64_t delay_max_ns = 2'000'000;
 
@@ -122,6 +125,7 @@ class FakeDrive final : public os::AsyncReader {
   FakeFault draw_fault(uint64_t number, Random& random) const;
   int64_t readable_bytes(const os::ReadOp& op) const;
   int64_t faulty_result(FakeFault fault, int64_t readable, Random& random) const;
+  void put_off_answers();
   uint64_t schedule(int64_t transferred, uint64_t delay_ns);
   std::vector<uint64_t> choose_finished(size_t count_max, bool wait);
   os::ReadCompletion complete(uint64_t number);

@@ -31,6 +31,13 @@ inline FakeDriveOptions shallow_drive() {
   return {.service_max = 1, .latency_ns = 100'000, .bytes_per_ns = 1.0};
 }
 
+/// The drive of a small virtual machine: a copy out of its host's memory, one read after the other,
+/// and one interrupt when all of them are done. No member of fake_drive_kinds(), since on it guesses
+/// beside a demand read cost more than the read queue promises.
+inline FakeDriveOptions virtual_drive() {
+  return {.service_max = 32, .latency_ns = 50'000, .bytes_per_ns = 2.2, .answers_together = true};
+}
+
 struct FakeDriveKind {
   std::string_view name;
   FakeDriveOptions options;

@@ -46,10 +46,12 @@ io::ReadQueueOptions scaled_queue(const SimulatedOptions& options) {
 io::DeviceProfile profile_of(const FakeDriveOptions& drive) {
   constexpr uint64_t kReadBytes = 1 << 20;
   const double bytes_per_s = drive.bytes_per_ns * 1e9;
-  return {
-      .bytes_per_s = bytes_per_s,
-      .latency_us = static_cast<double>(drive.latency_ns) / 1e3 + kReadBytes / bytes_per_s * 1e6,
-      .read_bytes = kReadBytes};
+  const double read_us = kReadBytes / bytes_per_s * 1e6;
+  const double latency_us = static_cast<double>(drive.latency_ns) / 1e3 + read_us;
+  return {.bytes_per_s = bytes_per_s,
+          .latency_us = latency_us,
+          .followed_latency_us = latency_us + (drive.answers_together ? 2 * read_us : 0),
+          .read_bytes = kReadBytes};
 }
 
 std::unique_ptr<EvictionPolicy> make_policy(EvictionKind kind, uint32_t expert_total) {
@@ -147,9 +149,12 @@ SimulatedEngine::~SimulatedEngine() = default;
 void SimulatedEngine::build(const ModelBytes& model, Backend& backend) {
   const ModelConfig& config = model.config();
   const WeightMap& weights = model.weights();
-  queue_.limit_prefetch(io::plan_prefetch_depth(profile_of(options_.drive),
-                                                options_.queue.prefetch_chunk_bytes,
-                                                options_.queue.prefetch_in_service_max));
+  const io::DeviceProfile profile = profile_of(options_.drive);
+  queue_.limit_prefetch(
+      io::plan_prefetch_depth(profile, options_.queue.prefetch_chunk_bytes,
+                              options_.queue.prefetch_in_service_max),
+      io::plan_prefetch_beside_demand(profile,
+                                      options_.queue.prefetch_in_service_beside_demand_max));
   std::vector<SlotLayout> layouts;
   std::vector<uint64_t> slot_bytes;
   std::vector<uint32_t> slot_counts, expert_counts;
