@@ -11,7 +11,7 @@ namespace {
 
 // The account.
 constexpr double kTryingShare = 0.010;  ///< of the time while off is the incumbent
-constexpr double kTryingShareMin = 0.003;
+constexpr double kTryingShareMin = 0.006;
 constexpr double kTryingOfGain = 0.06;   ///< of what the incumbent gains
 constexpr double kCreditStartSteps = 1;  ///< in steps
 constexpr double kCreditMaxSteps = 4;
@@ -33,6 +33,13 @@ constexpr double kFitMaxSteps = 64;
 /// nobody sees the connection. (0.1 to 0.2 in simulation, tests/simulation_test.cc.)
 constexpr double kMissedLater = 0.1;
 constexpr double kGainMin = 0.01;  ///< less is not worth trying for
+
+// The opening.
+constexpr uint64_t kOpeningStep = 6;
+constexpr size_t kOpeningLevel = 2;    ///< distance 1 at full width is the best guess of what is best
+constexpr size_t kOpeningBlocks = 4;   ///< a visit goes on for so long
+constexpr double kOpeningGain = 0.25;  ///< if it wins that share of what can be hoped for
+constexpr double kHopeToOpen = 0.04;
 
 constexpr double kKnowledgeSteps = 128;  ///< after so many, half of it is out of date
 constexpr uint64_t kRestMinSteps = 16;
@@ -155,9 +162,14 @@ void Governor::play(double step_ns) {
     usual_ns_ = recent_ns_;
     on_shift();
   }
+  if (visit_count_ == 0 && step_count_ >= kOpeningStep && hope_ > kHopeToOpen)
+    return send(std::min(kOpeningLevel, level_count_ - 1));
   if (fit_.step_count < kFitMinSteps) return;
   const size_t level = choose_rival();
-  if (level == incumbent_) return;
+  if (level != incumbent_) send(level);
+}
+
+void Governor::send(size_t level) {
   if (visit_count_ == 0) variance_ = 2 * visit_variance();
   rival_ = playing_ = level;
   phase_ = Phase::visiting;
@@ -173,7 +185,14 @@ void Governor::visit(double step_ns) {
   credit_ns_ -= step_ns - before_ns_;
   if (visit_steps_++ > 0) visit_ns_ += step_ns;
   const bool bankrupt = credit_ns_ < 0 && visit_steps_ > 1;
-  if (visit_steps_ > kBlockSteps || bankrupt) settle();
+  if (bankrupt) return settle();
+  if (visit_steps_ <= kBlockSteps) return;
+  const double gain = 1 - visit_ns_ / static_cast<double>(visit_steps_ - 1) / before_ns_;
+  const bool is_opening = visit_count_ == 1 && gain > kOpeningGain * hope_;
+  if (!is_opening) return settle();
+  if (visit_steps_ <= kOpeningBlocks * kBlockSteps) return;
+  learn(rivals_[rival_], gain, kVisitsDown);
+  make_incumbent(rival_);
 }
 
 /// Lets the incumbent fill a block anew.

@@ -122,6 +122,7 @@ class Governor {
   void fit(const StepReport& report);
   double visit_variance() const;
   void play(double step_ns);
+  void send(size_t level);
   void visit(double step_ns);
   void settle();
   void fill_block(double step_ns);

@@ -89,7 +89,9 @@ void print_table(Simulation& simulation) {
   fmt::print(
       "| drive | slots | lookahead | step us | | stall us | | misses | useful | not used |\n"
       "|---|---:|---|---:|---:|---:|---:|---:|---:|---:|\n");
-  for (const FakeDriveKind& kind : fake_drive_kinds()) {
+  std::vector<FakeDriveKind> kinds = fake_drive_kinds();
+  kinds.push_back({"virtual", virtual_drive()});
+  for (const FakeDriveKind& kind : kinds) {
     for (const uint32_t slots : {8u, 16u, 20u, 24u, 28u, 32u}) {
       const auto row = [&](std::string_view how, const Outcome& off,
                            const GovernorOptions& governor) {
