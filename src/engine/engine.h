@@ -68,7 +68,7 @@ struct RunMode {
   double load_s = 0;
   double drive_bytes_per_s = 0;
   double drive_latency_us = 0;
-  double drive_followed_latency_us = 0;  ///< of a read that others follow; io/device_probe.h
+  double drive_delay_by_followers = 1;  ///< see io/device_probe.h
 };
 
 /// How good guesses made so many layers ahead were; see lookahead/lookahead_stats.h.

@@ -99,7 +99,7 @@ void probe_drive(Engine::Impl& impl, const MemoryPlan& memory) {
       parts.front().first_expert.bytes, std::min(kBytesMax, memory.cache_bytes_max));
   impl.mode.drive_bytes_per_s = profile.bytes_per_s;
   impl.mode.drive_latency_us = profile.latency_us;
-  impl.mode.drive_followed_latency_us = profile.followed_latency_us;
+  impl.mode.drive_delay_by_followers = profile.delay_by_followers;
   impl.model->queue().limit_prefetch(
       io::plan_prefetch_depth(profile, static_cast<uint32_t>(impl.options.prefetch_chunk_bytes),
                               impl.options.prefetch_cap),
@@ -127,10 +127,11 @@ void log_mode(const Engine::Impl& impl) {
   impl.log.info("context {} of {} trained positions; memory budget {} ({})", mode.context_tokens,
                 impl.facts.context_trained_tokens, format_bytes(mode.budget_bytes),
                 mode.budget_reason);
-  impl.log.detail("drive: {}/s in reads of an expert's size, {:.0f} us for one of them, {:.0f} when "
-                  "others follow",
-                  format_bytes(static_cast<uint64_t>(mode.drive_bytes_per_s)),
-                  mode.drive_latency_us, mode.drive_followed_latency_us);
+  impl.log.detail(
+      "drive: {}/s in reads of an expert's size, {:.0f} us for one of them, {:.1f} times "
+      "as long when others follow",
+      format_bytes(static_cast<uint64_t>(mode.drive_bytes_per_s)), mode.drive_latency_us,
+      mode.drive_delay_by_followers);
   impl.log.detail("a token reads {} of expert weights and {} in all",
                   format_bytes(impl.facts.expert_bytes_per_token),
                   format_bytes(impl.facts.active_bytes_per_token));

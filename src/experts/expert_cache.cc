@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace sluice {
+namespace {
+
+constexpr uint32_t kNoExpert = ~0u;
+
+}  // namespace
 
 ExpertCache::ExpertCache(SlotTable& table, const Options& options,
                          std::unique_ptr<EvictionPolicy> policy)
@@ -15,7 +20,8 @@ ExpertCache::ExpertCache(SlotTable& table, const Options& options,
       quota_(own_quota_),
       id_of_(table.slot_total()),
       bound_(table.slot_total()),
-      unused_prefetch_(table.slot_total()) {
+      unused_prefetch_(table.slot_total()),
+      gone_for_(table.slot_total(), kNoExpert) {
   uint32_t experts = 0;
   for (const uint32_t count : options.expert_counts) {
     first_expert_.push_back(experts);
@@ -24,6 +30,7 @@ ExpertCache::ExpertCache(SlotTable& table, const Options& options,
   slot_of_.assign(experts, kNoSlot);
   asked_at_.assign(experts, 0);
   predicted_at_.assign(experts, 0);
+  gone_for_guess_.assign(experts, false);
   for (uint32_t i = 0; i < table.plan().classes.size(); ++i)
     for (SlotIndex slot = table.end_slot(i); slot-- > table.first_slot(i);)
       lists_.insert(slot, empty_list(i));  // the lowest in front
@@ -37,6 +44,8 @@ void ExpertCache::begin_tokens(uint32_t count) {
 
 void ExpertCache::use(SlotIndex slot, double weight) {
   policy_->on_use(number_of(id_of_[slot]), weight);
+  if (unused_prefetch_[slot] && gone_for_[slot] != kNoExpert)
+    gone_for_guess_[gone_for_[slot]] = false;
   unused_prefetch_[slot] = false;
 }
 
@@ -44,8 +53,12 @@ SlotIndex ExpertCache::bind(ExpertId id, SlotUse use) {
   CHECK(find(id) == kNoSlot);
   const SlotIndex slot = choose_slot(id.layer, use);
   if (slot == kNoSlot) return kNoSlot;
-  if (bound_[slot]) evict(slot);
-  slot_of_[number_of(id)] = slot;
+  const uint32_t expert = number_of(id);
+  regret_count_ += use == SlotUse::demand && gone_for_guess_[expert];
+  gone_for_guess_[expert] = false;
+  gone_for_[slot] = kNoExpert;
+  if (bound_[slot]) evict(slot, use);
+  slot_of_[expert] = slot;
   id_of_[slot] = id;
   bound_[slot] = true;
   unused_prefetch_[slot] = use == SlotUse::prefetch;
@@ -110,8 +123,12 @@ SlotIndex ExpertCache::least_useful(uint32_t list, SlotUse use) const {
   return best.slot == kNoSlot && use == SlotUse::demand ? last_resort.slot : best.slot;
 }
 
-void ExpertCache::evict(SlotIndex slot) {
+void ExpertCache::evict(SlotIndex slot, SlotUse use) {
   ++eviction_count_;
+  if (use == SlotUse::prefetch && !unused_prefetch_[slot]) {
+    gone_for_[slot] = number_of(id_of_[slot]);
+    gone_for_guess_[gone_for_[slot]] = true;
+  }
   unbind(slot);
 }
 

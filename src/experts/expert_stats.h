@@ -36,6 +36,7 @@ struct ExpertStats {
   uint64_t miss_count = 0;      ///< caused demand reads
   uint64_t distinct_count = 0;  ///< of the lookups: the first of an expert since the last mark
   uint64_t eviction_count = 0;
+  uint64_t regret_count = 0;       ///< see ExpertCache::regret_count()
   uint64_t demand_read_count = 0;  ///< requests to the drive, one per part
   uint64_t demand_bytes = 0;       ///< expert bytes they ask for, without what alignment adds
 

@@ -343,6 +343,7 @@ uint64_t ExpertStore::take_back(uint64_t bytes) {
 ExpertStats ExpertStore::stats() const {
   ExpertStats stats = stats_;
   stats.eviction_count = cache_.eviction_count();
+  stats.regret_count = cache_.regret_count();
   return stats;
 }
 

@@ -13,7 +13,7 @@
 namespace sluice::io {
 namespace {
 
-constexpr size_t kRounds = 5;    ///< of which the median counts
+constexpr size_t kRounds = 5;
 constexpr size_t kFollowers = 2;
 constexpr size_t kReadsMin = 8;  ///< below this a rate says nothing
 
@@ -62,19 +62,21 @@ class Probe {
   bool failed_ = false;
 };
 
+using Latencies = std::array<double, kRounds>;  // in us, the least first
+
 /// How long the first of so many reads takes that start together.
-double median_latency_us(Probe& probe, size_t count) {
-  std::array<double, kRounds> seconds{};
-  for (double& value : seconds) {
+Latencies latencies(Probe& probe, size_t count) {
+  Latencies result{};
+  for (double& latency_us : result) {
     const uint64_t start = probe.now_ns();
     for (size_t i = 0; i < count; ++i) probe.start(i);
-    uint64_t left = count;
+    size_t left = count;
     while (probe.finish_one() != 0) --left;
-    value = os::seconds_between(start, probe.now_ns());
+    latency_us = 1e6 * os::seconds_between(start, probe.now_ns());
     while (--left > 0) probe.finish_one();
   }
-  std::sort(seconds.begin(), seconds.end());
-  return seconds[kRounds / 2] * 1e6;
+  std::sort(result.begin(), result.end());
+  return result;
 }
 
 double rate_at_depth(Probe& probe, uint64_t read_bytes, size_t depth, const ProbeOptions& options) {
@@ -109,7 +111,7 @@ uint32_t plan_prefetch_depth(const DeviceProfile& profile, uint32_t chunk_bytes,
 }
 
 uint32_t plan_prefetch_beside_demand(const DeviceProfile& profile, uint32_t most) {
-  return profile.followed_latency_us > kDelayMax * profile.latency_us ? 0 : most;
+  return profile.delay_by_followers > kDelayMax ? 0 : most;
 }
 
 DeviceProfile probe_device(os::AsyncReader& reader, uint32_t file, const os::File& facts,
@@ -119,15 +121,19 @@ DeviceProfile probe_device(os::AsyncReader& reader, uint32_t file, const os::Fil
       round_up(std::min(options.read_bytes, options.bytes_max / depth), facts.alignment());
   const uint64_t window_count = facts.bytes() / read_bytes;
   if (window_count < kReadsMin) return {};
-  auto buffers = os::Arena::allocate(std::max(options.bytes_max, depth * read_bytes), "drive probe");
+  auto buffers =
+      os::Arena::allocate(std::max(options.bytes_max, depth * read_bytes), "drive probe");
   if (!buffers) return {};
   // What is touched only when a read arrives would count as the drive's time.
   for (uint64_t at = 0; at < buffers->bytes(); at += os::page_bytes()) buffers->begin()[at] = {};
   Probe probe(reader, file, window_count, read_bytes, buffers->begin(), options.seed);
   DeviceProfile profile;
   profile.read_bytes = read_bytes;
-  profile.latency_us = median_latency_us(probe, 1);
-  profile.followed_latency_us = median_latency_us(probe, std::min(depth, 1 + kFollowers));
+  const Latencies alone = latencies(probe, 1);
+  const Latencies followed = latencies(probe, std::min(depth, 1 + kFollowers));
+  profile.latency_us = alone[kRounds / 2];
+  // What disturbs a read makes it longer. The least are those that nothing has disturbed.
+  profile.delay_by_followers = followed.front() / alone.front();
   profile.bytes_per_s = rate_at_depth(probe, read_bytes, depth, options);
   return probe.failed() ? DeviceProfile{} : profile;
 }

@@ -12,10 +12,10 @@ namespace sluice::io {
 struct DeviceProfile {
   double bytes_per_s = 0;  ///< reading at depth, 0 when it could not be measured
   double latency_us = 0;   ///< median of single reads of the same size
-  /// The same of reads that two others follow at once. A drive that serves in order takes no longer
-  /// for them; one that shares its bandwidth does, and so does one that answers only when it has
-  /// nothing left to read, as virtual ones do.
-  double followed_latency_us = 0;
+  /// How many times as long a read takes when two others follow it at once. A drive that serves in
+  /// order takes no longer; one that shares its bandwidth does, and so does one that answers only
+  /// when it has nothing left to read, as virtual ones do.
+  double delay_by_followers = 1;
   uint64_t read_bytes = 0;
 };
 

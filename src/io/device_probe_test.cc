@@ -71,7 +71,7 @@ TEST_F(DeviceProbeTest, MeasuresEachKindOfDrive) {
               kind.options);
     EXPECT_NEAR(profile.bytes_per_s, expected.at(kind.name).bytes_per_s, 1e6) << kind.name;
     EXPECT_NEAR(profile.latency_us, expected.at(kind.name).latency_us, 0.001) << kind.name;
-    EXPECT_EQ(profile.followed_latency_us, profile.latency_us) << kind.name << " serves in order";
+    EXPECT_NEAR(profile.delay_by_followers, 1, 1e-4) << kind.name << " serves in order";
     EXPECT_EQ(plan_prefetch_beside_demand(profile, 2), 2u);
   }
 }
@@ -82,7 +82,7 @@ TEST_F(DeviceProbeTest, FindsOutWhetherOthersDelayARead) {
       probe({.read_bytes = 256 * kKiB, .bytes_max = 16 * kMiB, .seconds_max = 60}, 3 * kMiB,
             virtual_drive());
   EXPECT_NEAR(profile.latency_us, 169.156, 0.01);
-  EXPECT_NEAR(profile.followed_latency_us, 50 + 3 * 119.156, 0.01);
+  EXPECT_NEAR(profile.delay_by_followers, (50 + 3 * 119.156) / 169.156, 1e-4);
   EXPECT_EQ(plan_prefetch_beside_demand(profile, 2), 0u);
   EXPECT_EQ(plan_prefetch_beside_demand({}, 2), 2u) << "not measured";
 }

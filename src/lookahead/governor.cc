@@ -29,14 +29,14 @@ constexpr double kVarianceStart = 0.12 * 0.12;  ///< a step's noise of 20 %, ove
 constexpr double kNoiseMin = 0.01 * 0.01;       ///< no step's time is known better than that
 constexpr double kFitMinSteps = 12;
 constexpr double kFitMaxSteps = 64;
-/// Of guesses not used, the share that have thrown out an expert which is missed later on, when
-/// nobody sees the connection. (0.1 to 0.2 in simulation, tests/simulation_test.cc.)
-constexpr double kMissedLater = 0.1;
+constexpr double kRegretStart = 0.1;
+constexpr double kRegretMinCount = 50;  ///< wasted guesses that outweigh it
+constexpr double kRegretMaxCount = 500;
 constexpr double kGainMin = 0.01;  ///< less is not worth trying for
 
 // The opening.
 constexpr uint64_t kOpeningStep = 6;
-constexpr size_t kOpeningLevel = 2;    ///< distance 1 at full width is the best guess of what is best
+constexpr size_t kOpeningLevel = 2;  ///< distance 1 at full width is the best guess of what is best
 constexpr size_t kOpeningBlocks = 4;   ///< a visit goes on for so long
 constexpr double kOpeningGain = 0.25;  ///< if it wins that share of what can be hoped for
 constexpr double kHopeToOpen = 0.04;
@@ -68,7 +68,10 @@ void Governor::Mean::add(double sample, double sample_weight, double weight_max)
 }
 
 Governor::Governor(const GovernorOptions& options)
-    : mode_(options.mode), variance_(kVarianceStart) {
+    : mode_(options.mode),
+      regret_share_(kRegretStart),
+      wasted_count_(kRegretMinCount),
+      variance_(kVarianceStart) {
   const Reach most = options.most;
   CHECK(most.distance <= 3);
   if (most.distance == 0 || most.width == 0) return;
@@ -86,6 +89,7 @@ void Governor::on_step(const StepReport& report) {
     usual_demand_ = recent_demand_ = report.miss_count;
   }
   watch_conditions(report);
+  count_regret(report);
   const double step_ns = comparable_ns(report);
   if (phase_ != Phase::visiting) fit(report);
   if (phase_ == Phase::playing)
@@ -105,7 +109,7 @@ double Governor::comparable_ns(const StepReport& report) const {
   const double slope = fit_.slope();
   const double demand = report.miss_count + report.prefetch_useful_count;
   const double step_ns = static_cast<double>(report.step_ns) + slope * (fit_.demand - demand) +
-                         slope * kMissedLater * report.prefetch_wasted_count;
+                         slope * regret_share_ * report.prefetch_wasted_count;
   return std::clamp(step_ns, 0.3 * static_cast<double>(report.step_ns), kOutlier * usual_ns_);
 }
 
@@ -125,6 +129,16 @@ void Governor::fit(const StepReport& report) {
   }
   fit_.last_ns = step_ns;
   fit_.last_demand = demand;
+}
+
+/// A guess that is not used has taken a place, and what left for it may be missed when another
+/// level plays, which then gets the blame. So each level is charged with what its guesses will
+/// cost.
+void Governor::count_regret(const StepReport& report) {
+  wasted_count_ = std::min(wasted_count_ + report.prefetch_wasted_count, kRegretMaxCount);
+  regret_share_ +=
+      (report.regret_count - regret_share_ * report.prefetch_wasted_count) / wasted_count_;
+  regret_share_ = std::clamp(regret_share_, 0.0, 1.0);
 }
 
 /// A visit of kBlockSteps steps is compared with twice as many.

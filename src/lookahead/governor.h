@@ -51,6 +51,7 @@ struct StepReport {
   uint32_t miss_count = 0;
   uint32_t prefetch_useful_count = 0;
   uint32_t prefetch_wasted_count = 0;
+  uint32_t regret_count = 0;  ///< misses of experts that had left for such a wasted one
 };
 
 enum class GovernorMode : uint8_t {
@@ -118,6 +119,7 @@ class Governor {
   };
 
   void watch_conditions(const StepReport& report);
+  void count_regret(const StepReport& report);
   double comparable_ns(const StepReport& report) const;
   void fit(const StepReport& report);
   double visit_variance() const;
@@ -148,7 +150,10 @@ class Governor {
   Phase phase_ = Phase::settling;
   uint64_t step_count_ = 0;
   std::array<Rival, kLevelMax> rivals_{};  ///< [level]; the incumbent's own entry means nothing
-  double variance_;                        ///< of the gain that one visit shows
+  /// Of wasted guesses, the share that have thrown out an expert which is missed later on.
+  double regret_share_;
+  double wasted_count_ = 0;  ///< that it rests on, up to a limit
+  double variance_;          ///< of the gain that one visit shows
   Fit fit_;
 
   std::array<double, kBlockSteps> block_{};  ///< the incumbent's latest steps, in ns

@@ -112,7 +112,8 @@ void Lookahead::end_step() {
        .prefetch_useful_count = count(guesses.useful_count, guesses_before.useful_count),
        .prefetch_wasted_count =
            count(guesses.wasted_count + guesses.cancelled_count,
-                 guesses_before.wasted_count + guesses_before.cancelled_count)});
+                 guesses_before.wasted_count + guesses_before.cancelled_count),
+       .regret_count = count(after.regret_count, before_.experts.regret_count)});
 }
 
 }  // namespace sluice

@@ -50,7 +50,7 @@ io::DeviceProfile profile_of(const FakeDriveOptions& drive) {
   const double latency_us = static_cast<double>(drive.latency_ns) / 1e3 + read_us;
   return {.bytes_per_s = bytes_per_s,
           .latency_us = latency_us,
-          .followed_latency_us = latency_us + (drive.answers_together ? 2 * read_us : 0),
+          .delay_by_followers = drive.answers_together ? 1 + 2 * read_us / latency_us : 1,
           .read_bytes = kReadBytes};
 }
 
