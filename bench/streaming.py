@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """What the parts of streaming are worth on this machine: interleaved runs, medians, ratios.
 
-  streaming.py lookahead MODEL --ram MIB[,MIB...] [--drive real|tmpfs|throttled] [--rounds 5]
-      decode with lookahead and governor (the default) against none, for each memory cap; on the
-      drive as it is, on a copy in memory, or throttled by a control group (--mib-per-s)
+  streaming.py lookahead MODEL --ram MIB[,MIB...] | --cache SIZE[,SIZE...]
+               [--drive real|tmpfs|throttled] [--rounds 5]
+      decode with lookahead and governor (the default) against none, for each memory cap or size
+      of the expert cache; on the drive as it is, on a copy in memory, or throttled by a control
+      group (--mib-per-s)
   streaming.py prompt MODEL [--tokens N] [--share 0.15]
       reads for each distinct expert, and stall with the read-ahead window against without
   streaming.py reply MODEL [--tokens 16384] [--share 0.15]
@@ -62,13 +64,23 @@ class Throttle:
 
 def report_lookahead(name, off, on):
     rates = [median(r, "decode_tok_s") for r in (off, on)]
+    # Of runs that follow each other, lest a machine that becomes slower looks like lookahead.
+    gain = statistics.median(b["decode_tok_s"] / a["decode_tok_s"] for a, b in zip(off, on)) - 1
     stalls = [1e3 * median(r, "moe", "stall_s_per_token") for r in (off, on)]
     reached = [median(r, "roofline", "reached") for r in (off, on)]
     print(f"{name}: {rates[0]:.2f} tokens/s without, {rates[1]:.2f} with "
-          f"({100 * (rates[1] / rates[0] - 1):+.1f} %); stall {stalls[0]:.2f} and {stalls[1]:.2f} "
+          f"({100 * gain:+.1f} %); stall {stalls[0]:.2f} and {stalls[1]:.2f} "
           f"ms a token ({100 * (stalls[1] / max(stalls[0], 1e-9) - 1):+.0f} %); roofline reached "
           f"{reached[0]:.2f} and {reached[1]:.2f}; hit rate "
           f"{median(on, 'moe', 'hit_rate'):.3f}", flush=True)
+
+
+def sizes(options):
+    """What each round runs with: its name and its words."""
+    if options.cache:
+        return [(f"a cache of {size}", ["--moe-stream-cache", size])
+                for size in options.cache.split(",")]
+    return [(f"{mib} MiB", ["--ram", f"{mib}M"]) for mib in options.ram.split(",")]
 
 
 def lookahead(options):
@@ -80,13 +92,15 @@ def lookahead(options):
         throttle = Throttle(model, options.mib_per_s)
     group = throttle.group if throttle else None
     try:
-        for mib in options.ram.split(","):
-            words = ["-p", PROMPT, "-n", str(options.gen), "--ctx", "512", "--ram", f"{mib}M"]
+        for name, size in sizes(options):
+            words = ["-p", PROMPT, "-n", str(options.gen), "--ctx", str(options.gen + 64), *size]
             off, on = [], []
-            for _ in range(options.rounds):
-                off.append(run(options, model, [*words, "--moe-stream-lookahead", "0"], group))
-                on.append(run(options, model, words, group))
-            report_lookahead(f"{options.drive}, {mib} MiB", off, on)
+            for i in range(2 * options.rounds):
+                if i % 4 in (0, 3):  # off on, on off, ...
+                    off.append(run(options, model, [*words, "--moe-stream-lookahead", "0"], group))
+                else:
+                    on.append(run(options, model, words, group))
+            report_lookahead(f"{options.drive}, {name}", off, on)
     finally:
         if throttle:
             throttle.close()
@@ -157,6 +171,7 @@ def main():
     parser.add_argument("model")
     parser.add_argument("--sluice", default="build/sluice")
     parser.add_argument("--ram", default="400")
+    parser.add_argument("--cache")
     parser.add_argument("--drive", choices=["real", "tmpfs", "throttled"], default="real")
     parser.add_argument("--mib-per-s", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=5)

@@ -139,6 +139,15 @@ TEST(Simulation, LookaheadTakesAwayMoreThanAThirdOfTheStall) {
   }
 }
 
+// The drive that answers only when all is read: what joins a demand read delays it.
+TEST(Simulation, OnAVirtualDriveNoGuessDelaysADemandRead) {
+  const SimulatedOptions options = options_of(virtual_drive(), 16);
+  const Played off = play(text(), options, kOff);
+  const Played on = play(text(), options, kGoverned);
+  print("virtual", 16, off, on);
+  EXPECT_LE(on.warm.step_us, 0.95 * off.warm.step_us);
+}
+
 TEST(Simulation, ACorrectionIsWorthItsWhile) {
   SimulatedOptions options = options_of(fast_drive(), 22);
   const Played without = play(text(), options, kGoverned);
@@ -151,7 +160,7 @@ INSTANTIATE_TEST_SUITE_P(Drives, SimulationOnDrives, testing::ValuesIn(fake_driv
                          [](const auto& drive) { return std::string(drive.param.name); });
 
 TEST_P(SimulationOnDrives, TheGovernorCostsNextToNothingAndWinsWhereThereIsSomething) {
-  for (const uint32_t slots : {8u, 16u, 24u, 32u}) {
+  for (const uint32_t slots : {8u, 16u, 24u, 28u, 32u}) {
     SCOPED_TRACE(slots);
     const SimulatedOptions options = options_of(GetParam().options, slots);
     const Played off = play(text(), options, kOff);

@@ -113,6 +113,27 @@ TEST(ExpertCache, AnUnusedPrefetchLeavesFirst) {
 }
 
 /// Filling what is empty is not a guess: what came in that way is ranked as any other.
+TEST(ExpertCache, CountsTheMissesThatGuessesHaveCaused) {
+  TestedCache cache(layer_setup({8}, {2}));
+  const auto start_token = [&] { cache->begin_tokens(1); };
+  cache.use({0, 0});
+  cache.use({0, 1});
+  start_token();
+  EXPECT_TRUE(cache.bring({0, 2}, SlotUse::prefetch)) << "expert 0 leaves for it";
+  EXPECT_TRUE(cache.bring({0, 3}, SlotUse::prefetch)) << "the wrong guess leaves, not expert 1";
+  EXPECT_EQ(cache->regret_count(), 0u);
+  EXPECT_FALSE(cache.use({0, 0}));
+  EXPECT_EQ(cache->regret_count(), 1u) << "it would still be here";
+
+  start_token();
+  EXPECT_TRUE(cache.bring({0, 4}, SlotUse::prefetch)) << "expert 1 leaves for it";
+  EXPECT_TRUE(cache.use({0, 4})) << "and would have left anyhow";
+  EXPECT_FALSE(cache.use({0, 1}));
+  EXPECT_EQ(cache->regret_count(), 1u);
+  EXPECT_FALSE(cache.use({0, 5})) << "one that left for demand is nobody's regret";
+  EXPECT_EQ(cache->regret_count(), 1u);
+}
+
 TEST(ExpertCache, AnIdleFillTakesEmptySlotsOnlyAndIsNoGuess) {
   TestedCache cache(layer_setup({8}, {2}));
   cache.use({0, 0});

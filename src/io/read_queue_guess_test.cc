@@ -59,6 +59,20 @@ TEST_F(ReadQueueGuess, TheCapMayBeLoweredAndRaisedAgain) {
   check(reading, drive);
 }
 
+TEST_F(ReadQueueGuess, WhereTheyWouldDelayItNoneStartsBesideADemandRead) {
+  FakeDrive drive({}, files_);
+  Reading reading(drive, files_, kSector, options_);
+  reading.queue().limit_prefetch(2, 0);
+  reading.push({0, 0, 12 * kSector}, ReadClass::prefetch);
+  reading.push({0, 20 * kSector, 8 * kSector}, ReadClass::demand);
+  reading.queue().pump();
+  EXPECT_EQ(reads(drive), (std::vector<Sectors>{{20, 8}}));
+  EXPECT_FALSE(reading.queue().wants_prefetch());
+  reading.queue().drain();
+  EXPECT_EQ(reads(drive), (std::vector<Sectors>{{20, 8}, {0, 4}, {4, 4}, {8, 4}}));
+  check(reading, drive);
+}
+
 TEST_F(ReadQueueGuess, PromotedBeforeItStartsItIsOneRead) {
   FakeDrive drive({}, files_);
   Reading reading(drive, files_, kSector, options_);

@@ -104,6 +104,26 @@ TEST_F(FakeDriveTest, ReadsBeyondTheServicePlacesWait) {
   EXPECT_EQ(drive.now_ns(), 3 * (50'000 + kWireNs));
 }
 
+TEST_F(FakeDriveTest, WhatIsAnsweredTogetherWaitsForWhateverJoins) {
+  FakeDriveOptions options = kSimpleDrive;
+  options.answers_together = true;
+  FakeDrive drive = make(options);
+  const auto first = op(0, 0), second = op(0, 1), third = op(0, 2), later = op(0, 3);
+  drive.submit({&first, 1});
+  drive.submit({&second, 1});
+  drive.advance(50'000 + kWireNs);
+  os::ReadCompletion done = {};
+  EXPECT_EQ(drive.poll({&done, 1}, false), 0u) << "the first is read, and nobody is told";
+  drive.submit({&third, 1});
+  run(drive, {});
+  for (size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(drive.log()[i].finished_ns, drive.log()[2].finished_ns) << i;
+  EXPECT_GE(drive.now_ns(), 50'000 + 3 * kWireNs);
+  const uint64_t before = drive.log()[0].finished_ns;
+  run(drive, {later});
+  EXPECT_EQ(drive.log()[0].finished_ns, before) << "an answer given stays given";
+}
+
 TEST_F(FakeDriveTest, AReadWaitsForThoseBeforeItOnTheWire) {
   // A chunk four times the size, submitted a little earlier, and then one that somebody waits for.
   FakeDrive drive = make(kSimpleDrive);
