@@ -30,7 +30,7 @@ ExpertCache::ExpertCache(SlotTable& table, const Options& options,
   slot_of_.assign(experts, kNoSlot);
   asked_at_.assign(experts, 0);
   predicted_at_.assign(experts, 0);
-  gone_for_guess_.assign(experts, false);
+  regretted_.assign(experts, false);
   for (uint32_t i = 0; i < table.plan().classes.size(); ++i)
     for (SlotIndex slot = table.end_slot(i); slot-- > table.first_slot(i);)
       lists_.insert(slot, empty_list(i));  // the lowest in front
@@ -44,9 +44,8 @@ void ExpertCache::begin_tokens(uint32_t count) {
 
 void ExpertCache::use(SlotIndex slot, double weight) {
   policy_->on_use(number_of(id_of_[slot]), weight);
-  if (unused_prefetch_[slot] && gone_for_[slot] != kNoExpert)
-    gone_for_guess_[gone_for_[slot]] = false;
   unused_prefetch_[slot] = false;
+  forgive(slot);
 }
 
 SlotIndex ExpertCache::bind(ExpertId id, SlotUse use) {
@@ -54,9 +53,11 @@ SlotIndex ExpertCache::bind(ExpertId id, SlotUse use) {
   const SlotIndex slot = choose_slot(id.layer, use);
   if (slot == kNoSlot) return kNoSlot;
   const uint32_t expert = number_of(id);
-  regret_count_ += use == SlotUse::demand && gone_for_guess_[expert];
-  gone_for_guess_[expert] = false;
-  gone_for_[slot] = kNoExpert;
+  if (use == SlotUse::demand) {
+    regret_count_ += regretted_[expert];
+    forgive(slot);
+  }
+  regretted_[expert] = false;
   if (bound_[slot]) evict(slot, use);
   slot_of_[expert] = slot;
   id_of_[slot] = id;
@@ -125,11 +126,18 @@ SlotIndex ExpertCache::least_useful(uint32_t list, SlotUse use) const {
 
 void ExpertCache::evict(SlotIndex slot, SlotUse use) {
   ++eviction_count_;
+  // For a guess that follows another in vain the same expert is gone.
   if (use == SlotUse::prefetch && !unused_prefetch_[slot]) {
     gone_for_[slot] = number_of(id_of_[slot]);
-    gone_for_guess_[gone_for_[slot]] = true;
+    regretted_[gone_for_[slot]] = true;
   }
   unbind(slot);
+}
+
+/// Now that demand has the slot, the expert that left it for a guess would have left anyhow.
+void ExpertCache::forgive(SlotIndex slot) {
+  if (gone_for_[slot] != kNoExpert) regretted_[gone_for_[slot]] = false;
+  gone_for_[slot] = kNoExpert;
 }
 
 void ExpertCache::unbind(SlotIndex slot) {

@@ -132,6 +132,12 @@ TEST(ExpertCache, CountsTheMissesThatGuessesHaveCaused) {
   EXPECT_EQ(cache->regret_count(), 1u);
   EXPECT_FALSE(cache.use({0, 5})) << "one that left for demand is nobody's regret";
   EXPECT_EQ(cache->regret_count(), 1u);
+
+  start_token();
+  EXPECT_TRUE(cache.bring({0, 6}, SlotUse::prefetch)) << "expert 1 leaves for it";
+  EXPECT_FALSE(cache.use({0, 7})) << "expert 1 would have left for this one";
+  EXPECT_FALSE(cache.use({0, 1}));
+  EXPECT_EQ(cache->regret_count(), 1u);
 }
 
 TEST(ExpertCache, AnIdleFillTakesEmptySlotsOnlyAndIsNoGuess) {
