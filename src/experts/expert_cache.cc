@@ -21,7 +21,7 @@ ExpertCache::ExpertCache(SlotTable& table, const Options& options,
       id_of_(table.slot_total()),
       bound_(table.slot_total()),
       unused_prefetch_(table.slot_total()),
-      gone_for_(table.slot_total(), kNoExpert) {
+      gone_from_(table.slot_total(), kNoExpert) {
   uint32_t experts = 0;
   for (const uint32_t count : options.expert_counts) {
     first_expert_.push_back(experts);
@@ -30,7 +30,8 @@ ExpertCache::ExpertCache(SlotTable& table, const Options& options,
   slot_of_.assign(experts, kNoSlot);
   asked_at_.assign(experts, 0);
   predicted_at_.assign(experts, 0);
-  regretted_.assign(experts, false);
+  left_for_.assign(experts, kNoSlot);
+  left_at_.assign(experts, 0);
   for (uint32_t i = 0; i < table.plan().classes.size(); ++i)
     for (SlotIndex slot = table.end_slot(i); slot-- > table.first_slot(i);)
       lists_.insert(slot, empty_list(i));  // the lowest in front
@@ -45,7 +46,6 @@ void ExpertCache::begin_tokens(uint32_t count) {
 void ExpertCache::use(SlotIndex slot, double weight) {
   policy_->on_use(number_of(id_of_[slot]), weight);
   unused_prefetch_[slot] = false;
-  forgive(slot);
 }
 
 SlotIndex ExpertCache::bind(ExpertId id, SlotUse use) {
@@ -54,10 +54,10 @@ SlotIndex ExpertCache::bind(ExpertId id, SlotUse use) {
   if (slot == kNoSlot) return kNoSlot;
   const uint32_t expert = number_of(id);
   if (use == SlotUse::demand) {
-    regret_count_ += regretted_[expert];
+    regret_count_ += is_regretted(expert);
     forgive(slot);
   }
-  regretted_[expert] = false;
+  left_for_[expert] = kNoSlot;
   if (bound_[slot]) evict(slot, use);
   slot_of_[expert] = slot;
   id_of_[slot] = id;
@@ -128,16 +128,27 @@ void ExpertCache::evict(SlotIndex slot, SlotUse use) {
   ++eviction_count_;
   // For a guess that follows another in vain the same expert is gone.
   if (use == SlotUse::prefetch && !unused_prefetch_[slot]) {
-    gone_for_[slot] = number_of(id_of_[slot]);
-    regretted_[gone_for_[slot]] = true;
+    forgive(slot);
+    const uint32_t expert = number_of(id_of_[slot]);
+    gone_from_[slot] = expert;
+    left_for_[expert] = slot;
+    left_at_[expert] = turn_;
   }
   unbind(slot);
 }
 
-/// Now that demand has the slot, the expert that left it for a guess would have left anyhow.
+/// Whether the expert would still be here if nothing had been guessed. One that left for a right
+/// guess would have left for demand, though not in the token that chose both.
+bool ExpertCache::is_regretted(uint32_t expert) const {
+  const SlotIndex slot = left_for_[expert];
+  if (slot == kNoSlot) return false;
+  return left_at_[expert] == turn_ || unused_prefetch_[slot] || !bound_[slot];
+}
+
+/// The slot's next owner would have taken it from the expert that a guess has taken it from.
 void ExpertCache::forgive(SlotIndex slot) {
-  if (gone_for_[slot] != kNoExpert) regretted_[gone_for_[slot]] = false;
-  gone_for_[slot] = kNoExpert;
+  if (gone_from_[slot] != kNoExpert) left_for_[gone_from_[slot]] = kNoSlot;
+  gone_from_[slot] = kNoExpert;
 }
 
 void ExpertCache::unbind(SlotIndex slot) {

@@ -104,7 +104,7 @@ class ExpertCache {
   uint32_t slot_count(uint32_t layer) const { return lists_.count(home_list(layer)); }
 
   uint64_t eviction_count() const { return eviction_count_; }
-  /// Misses of experts that would still be here but for a guess which nobody has used.
+  /// Misses of experts that would still be here but for a guess.
   uint64_t regret_count() const { return regret_count_; }
   const SlotTable& table() const { return table_; }
 
@@ -147,6 +147,7 @@ class ExpertCache {
   SlotIndex least_useful(uint32_t list, SlotUse use) const;
   uint32_t most_over_quota(uint32_t slot_class) const;
   void evict(SlotIndex slot, SlotUse use);
+  bool is_regretted(uint32_t expert) const;
   void forgive(SlotIndex slot);
   void lend_class(uint32_t slot_class, std::span<const Share> shares, double kept_share);
 
@@ -164,8 +165,9 @@ class ExpertCache {
   std::vector<ExpertId> id_of_;         ///< [slot]
   std::vector<bool> bound_;             ///< [slot]
   std::vector<bool> unused_prefetch_;   ///< [slot]
-  std::vector<uint32_t> gone_for_;      ///< [slot]: the expert that left for a guess
-  std::vector<bool> regretted_;         ///< [expert]: it left for a guess that has not been used
+  std::vector<uint32_t> gone_from_;     ///< [slot]: the expert that left it for a guess
+  std::vector<SlotIndex> left_for_;     ///< [expert]: that slot
+  std::vector<uint64_t> left_at_;       ///< [expert]: in which turn
 
   uint32_t first_layer_ahead_ = 0;  ///< the first whose turn in this token is still to come
   Ranking ranking_ = Ranking::worth;

@@ -128,6 +128,7 @@ TEST(ExpertCache, CountsTheMissesThatGuessesHaveCaused) {
   start_token();
   EXPECT_TRUE(cache.bring({0, 4}, SlotUse::prefetch)) << "expert 1 leaves for it";
   EXPECT_TRUE(cache.use({0, 4})) << "and would have left anyhow";
+  start_token();
   EXPECT_FALSE(cache.use({0, 1}));
   EXPECT_EQ(cache->regret_count(), 1u);
   EXPECT_FALSE(cache.use({0, 5})) << "one that left for demand is nobody's regret";
@@ -136,8 +137,16 @@ TEST(ExpertCache, CountsTheMissesThatGuessesHaveCaused) {
   start_token();
   EXPECT_TRUE(cache.bring({0, 6}, SlotUse::prefetch)) << "expert 1 leaves for it";
   EXPECT_FALSE(cache.use({0, 7})) << "expert 1 would have left for this one";
+  start_token();
   EXPECT_FALSE(cache.use({0, 1}));
   EXPECT_EQ(cache->regret_count(), 1u);
+
+  start_token();
+  cache.use({0, 7});
+  EXPECT_TRUE(cache.bring({0, 0}, SlotUse::prefetch)) << "expert 1 leaves for it";
+  EXPECT_TRUE(cache.use({0, 0}));
+  EXPECT_FALSE(cache.use({0, 1}));
+  EXPECT_EQ(cache->regret_count(), 2u) << "demand would have kept what this token uses";
 }
 
 TEST(ExpertCache, AnIdleFillTakesEmptySlotsOnlyAndIsNoGuess) {
