@@ -38,7 +38,7 @@ constexpr double kGainMin = 0.01;  ///< less is not worth trying for
 constexpr uint64_t kOpeningStep = 6;
 constexpr size_t kOpeningLevel = 2;  ///< distance 1 at full width is the best guess of what is best
 constexpr size_t kOpeningBlocks = 4;   ///< a visit goes on for so long
-constexpr double kOpeningGain = 0.25;  ///< if it wins that share of what can be hoped for
+constexpr double kOpeningGain = 0.35;  ///< if it wins that share of what can be hoped for
 constexpr double kHopeToOpen = 0.04;
 
 constexpr double kKnowledgeSteps = 128;  ///< after so many, half of it is out of date

@@ -20,17 +20,24 @@
 //
 // What is compared is not a step's time as it is but what it would have been at the usual demand
 // (misses, and those that prefetch saved): one token wants more experts than the next, and that is
-// most of the noise.
+// most of the noise. A level is also charged with what its wrong guesses will cost when somebody
+// else plays: the share of them that has thrown out an expert which was then missed (a *regret*,
+// experts/expert_cache.h), times what a miss adds to a step.
+//
+// The first visit, the *opening*, comes after a few steps, goes to distance 1 at full width, and
+// lasts as long as it wins a good share of what can be hoped for; then that level is the incumbent.
+// So a short reply has most of the gain, and what it may lose is still bounded by the account.
 //
 // Where nothing can be won nothing is tried: prefetch moves reads out of the stall into the time
 // the drive is idle, so it gains at most the smaller of the two. With all experts resident the
 // level is off, no router runs early, and the first misses wake the governor.
 //
 // In simulation (governor_test.cc; runs of 3,000 tokens, noise up to 20 % a step, 40 seeds each):
-// where prefetch hurts, 0.2 to 1.2 % slower than off, and 1 run of 800 beyond 2 % (2.2 %); where it
-// pays by 24 %, 87 to 96 % of that are won, where by 8 %, 84 to 93 %. A run of 400 tokens costs
-// 1.4 %, at worst (of 200) 3.2 %. The rest of the gain is what checking against off costs. With the
-// real parts around it, on simulated drives: docs/streaming.md, "Simulated".
+// where prefetch hurts, 0.2 to 1.2 % slower than off, at worst (of 800 runs) 2.5 %; where it pays
+// by 24 %, 85 to 96 % of that are won, where by 8 %, 87 to 95 %. A run of 400 tokens where it hurts
+// costs 1.4 %, at worst (of 200) 4.7 %; one of 96 where it pays wins 80 % of the gain. The rest of
+// the gain is what checking against off costs. With the real parts around it, on simulated drives:
+// docs/streaming.md, "Simulated".
 //
 // Deterministic: no clock, no randomness, no allocation. One thread at a time.
 #pragma once

@@ -69,7 +69,7 @@ constexpr Machine pays_a_little() {
 }
 
 constexpr Machine costs_later() {
-  return {.precision = {0.5, 0.45, 0.4}, .pollution = 0, .regret = 0.8};
+  return {.precision = {0.5, 0.45, 0.4}, .narrow_precision = 1, .pollution = 0, .regret = 0.9};
 }
 
 struct Step {
@@ -118,8 +118,7 @@ double normal(Random& random) {
 }
 
 /// The step as the governor sees it.
-StepReport report_of(const Step& step, const Weather& weather, Random& random,
-                     double regrets = 0) {
+StepReport report_of(const Step& step, const Weather& weather, Random& random, double regrets = 0) {
   double factor = std::max(0.3, 1 + weather.noise * normal(random));
   if (weather.noise > 0 && random.below(100) == 0) factor *= 3;
   const auto ns = [&](double ms) { return static_cast<uint64_t>(ms * factor * 1e6); };
@@ -248,13 +247,14 @@ TEST(Governor, TakesNineTenthsOfTheGainWherePrefetchPays) {
 }
 
 /// Misses that a wrong guess causes dozens of steps later fall on whoever plays then. The account
-/// of visits cannot see that; the count of regrets must.
+/// of visits cannot see that; the count of regrets must. (Without it: 30 and 47 % lost.)
 TEST(Governor, ChargesALevelWithWhatItsGuessesCostLater) {
-  for (const double noise : {0.0, 0.1}) {
-    const Summary summary = run_seeds({{costs_later(), kSteps}}, {.noise = noise});
-    report("costs later", {.noise = noise}, summary);
-    EXPECT_LE(summary.regret, 0.015);
-    EXPECT_LE(summary.regret_most, 0.03);
+  for (const double wandering : {0.0, 0.4}) {
+    const Weather weather{.wandering = wandering};
+    const Summary summary = run_seeds({{costs_later(), kSteps}}, weather);
+    report("costs later", weather, summary);
+    EXPECT_LE(summary.regret, 0.025);
+    EXPECT_LE(summary.regret_most, 0.04);
   }
 }
 
