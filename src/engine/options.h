@@ -59,7 +59,7 @@ struct EngineOptions {
   uint32_t readahead_layers = 2;
   Switch prewarm = Switch::on;
   std::string census = "auto";  ///< or "off", or a file
-  std::string trace_path = {};       ///< empty: none
+  std::string trace_path = {};  ///< empty: none
   Switch trace_scores = Switch::off;
 };
 

@@ -161,13 +161,13 @@ bool ReadQueue::may_start(ReadClass read_class) const {
   // Half of the places are for demand alone; of a single one that would be all.
   const bool has_place = free_pieces_.size() > pieces_.size() / 2;
   const bool beside_demand = in_service(ReadClass::demand) > 0;
+  const uint32_t prefetch_max =
+      beside_demand ? prefetch_beside_demand_max_ : prefetch_in_service_max_;
   switch (read_class) {
     case ReadClass::demand:
       return !free_pieces_.empty();
     case ReadClass::prefetch:
-      return has_place &&
-             in_service(ReadClass::prefetch) <
-                 (beside_demand ? prefetch_beside_demand_max_ : prefetch_in_service_max_);
+      return has_place && in_service(ReadClass::prefetch) < prefetch_max;
     case ReadClass::load:
       return has_place && !beside_demand;
   }

@@ -110,9 +110,8 @@ void Lookahead::end_step() {
        .drive_busy_ns = store_.queue().stats().busy_ns - before_.busy_ns,
        .miss_count = count(after.miss_count, before_.experts.miss_count),
        .prefetch_useful_count = count(guesses.useful_count, guesses_before.useful_count),
-       .prefetch_wasted_count =
-           count(guesses.wasted_count + guesses.cancelled_count,
-                 guesses_before.wasted_count + guesses_before.cancelled_count),
+       .prefetch_wasted_count = count(guesses.wasted_count + guesses.cancelled_count,
+                                      guesses_before.wasted_count + guesses_before.cancelled_count),
        .regret_count = count(after.regret_count, before_.experts.regret_count)});
 }
 

@@ -71,7 +71,7 @@ struct FakeDriveOptions {
   /// Nothing comes back before all that was submitted is finished: one interrupt for a whole batch,
   /// and reads that join it while it is being served put off the answer to all of it.
   bool answers_together = false;
-  uint64_t look_ns = 1'000;   ///< how far a look in vain moves the clock
+  uint64_t look_ns = 1'000;  ///< how far a look in vain moves the clock
   uint64_t delay_max_ns = 2'000'000;
 
   FakeFaultShares shares = {};

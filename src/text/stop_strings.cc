@@ -25,7 +25,9 @@ std::string StopStrings::push(std::string_view bytes) {
   return ready;
 }
 
-std::string StopStrings::flush() { return std::exchange(held_, {}); }
+std::string StopStrings::flush() {
+  return std::exchange(held_, {});
+}
 
 /// The longest tail that may still become a stop string.
 size_t StopStrings::held_count() const {

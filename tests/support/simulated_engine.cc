@@ -150,11 +150,10 @@ void SimulatedEngine::build(const ModelBytes& model, Backend& backend) {
   const ModelConfig& config = model.config();
   const WeightMap& weights = model.weights();
   const io::DeviceProfile profile = profile_of(options_.drive);
-  queue_.limit_prefetch(
-      io::plan_prefetch_depth(profile, options_.queue.prefetch_chunk_bytes,
-                              options_.queue.prefetch_in_service_max),
-      io::plan_prefetch_beside_demand(profile,
-                                      options_.queue.prefetch_in_service_beside_demand_max));
+  queue_.limit_prefetch(io::plan_prefetch_depth(profile, options_.queue.prefetch_chunk_bytes,
+                                                options_.queue.prefetch_in_service_max),
+                        io::plan_prefetch_beside_demand(
+                            profile, options_.queue.prefetch_in_service_beside_demand_max));
   std::vector<SlotLayout> layouts;
   std::vector<uint64_t> slot_bytes;
   std::vector<uint32_t> slot_counts, expert_counts;
