@@ -6,23 +6,17 @@
 //
 // The idea is a champion that is challenged on credit. One level, the *incumbent*, plays. Now and
 // then another, the *rival*, plays a *visit* of a few tokens between two stretches of the incumbent
-// (A B A: a steady trend, such as a cache that warms up, cancels out). What visits show is averaged
-// for each level, and the incumbent changes on evidence beyond the noise only: a step up the ladder
-// needs more of it than a step down.
+// (A B A: a steady trend, such as a cache that warms up, cancels out). The parts:
 //
-// Visits are paid from an account. Each step of the incumbent earns a share of its time (1 % while
-// that is off; else 6 % of what it gains against off, at most 1 %). A visit pays what it took
-// longer than the incumbent would have, and stops when the account is empty. So the arithmetic of
-// the contract is that of the account: trying costs 1 % of the time and the one step that the
-// account holds at the start, whatever the rivals do; the second percent is for wrong decisions
-// until they are found out. A rival that turns out faster costs nothing and is seen again at once;
-// one that is clearly slower rests twice as long each time, until conditions shift.
+//   step_yardstick   makes steps comparable: what counts is not a step's time as it is but what it
+//                    would have been at the usual demand, had it paid for its guesses
+//   visit_account    pays for visits, and ends one that costs more than it holds. The second
+//                    percent of the contract is for wrong decisions until they are found out
+//   visit_records    what visits have shown of each level, and whether that is more than noise,
+//                    without which the incumbent stays
 //
-// What is compared is not a step's time as it is but what it would have been at the usual demand
-// (misses, and those that prefetch saved): one token wants more experts than the next, and that is
-// most of the noise. A level is also charged with what its wrong guesses will cost when somebody
-// else plays: the share of them that has thrown out an expert which was then missed (a *regret*,
-// experts/expert_cache.h), times what a miss adds to a step.
+// A rival that turns out faster costs nothing and is seen again at once; one that is clearly slower
+// rests twice as long each time, until conditions shift.
 //
 // The first visit, the *opening*, comes after a few steps, goes to distance 1 at full width, and
 // lasts as long as it wins a good share of what can be hoped for; then that level is the incumbent.
@@ -47,19 +41,12 @@
 #include <cstdint>
 
 #include "lookahead/reach.h"
+#include "lookahead/step_report.h"
+#include "lookahead/step_yardstick.h"
+#include "lookahead/visit_account.h"
+#include "lookahead/visit_records.h"
 
 namespace sluice {
-
-/// What a decode step of one token took, and what its prefetches were worth.
-struct StepReport {
-  uint64_t step_ns = 0;
-  uint64_t stall_ns = 0;       ///< of it: computing waited for experts
-  uint64_t drive_busy_ns = 0;  ///< of it: at least one read was in service
-  uint32_t miss_count = 0;
-  uint32_t prefetch_useful_count = 0;
-  uint32_t prefetch_wasted_count = 0;
-  uint32_t regret_count = 0;  ///< misses of experts that had left for such a wasted one
-};
 
 enum class GovernorMode : uint8_t {
   adaptive,
@@ -67,15 +54,12 @@ enum class GovernorMode : uint8_t {
 };
 
 struct GovernorOptions {
-  Reach most = {.distance = 2, .width = 8};  ///< distance at most 3
+  Reach most = {.distance = 2, .width = 8};
   GovernorMode mode = GovernorMode::adaptive;
 };
 
 class Governor {
  public:
-  /// The ladder: off; distance 1 at half the width; then distances 1, 2, 3 at full width.
-  static constexpr size_t kLevelMax = 5;
-
   explicit Governor(const GovernorOptions& options);
 
   /// For the next decode step.
@@ -84,68 +68,41 @@ class Governor {
 
   /// The level that has proven best so far, which level() leaves for visits only.
   Reach incumbent() const { return ladder_[incumbent_]; }
-  uint64_t change_count() const { return change_count_; }  ///< of the incumbent
-  uint64_t visit_count() const { return visit_count_; }
+  uint64_t visit_count() const { return records_.visit_count(); }
 
  private:
+  /// The ladder: off; distance 1 at half the width; then distances 1, 2, 3 at full width.
+  static constexpr size_t kLevelMax = VisitRecords::kLevelMax;
+  static_assert(kLevelMax == 2 + kDistanceMax);
   static constexpr size_t kOff = 0;
   static constexpr size_t kBlockSteps = 4;  ///< measured at each side of a comparison
-
-  /// Visits leave a running mean: an average at first, later one that forgets.
-  struct Mean {
-    double value = 0;
-    double weight = 0;
-
-    void add(double sample, double sample_weight, double weight_max);
-  };
-
-  /// What visits have shown of a level. A gain of 0.1: a step takes 10 % less than the incumbent's.
-  struct Rival {
-    Mean gain;                  ///< remembers long, to see small differences
-    Mean recent_gain;           ///< remembers a few visits, to see changes
-    uint64_t visited_step = 0;  ///< last
-    uint64_t due_step = 0;      ///< not before this step again
-    uint64_t rest_steps = 0;
-  };
 
   /// settling → playing → visiting → settling; a visit is judged when the incumbent has settled.
   enum class Phase : uint8_t { settling, playing, visiting };
 
-  /// How a step's time goes with its demand, seen from one step of the incumbent to the next. Texts
-  /// want more at one token and less at another, which says nothing about a level; what is compared
-  /// is therefore what a step would have taken at the usual demand.
-  struct Fit {
-    double demand = 0;      ///< mean
-    double spread = 0;      ///< mean square of its change
-    double together = 0;    ///< mean product of its change and the time's
-    double noise = 0;       ///< what is left, squared, as a share of the time
-    double step_count = 0;  ///< seen, up to a limit
-    double last_demand = 0;
-    double last_ns = 0;
-    double slope() const;  ///< time that one missing expert adds
+  /// The incumbent's latest steps, in ns.
+  struct Block {
+    std::array<double, kBlockSteps> step_ns{};
+    size_t step_count = 0;  ///< since it was begun
+
+    void add(double ns) { step_ns[step_count++ % kBlockSteps] = ns; }
+    double mean_ns() const;
   };
 
   void watch_conditions(const StepReport& report);
-  void count_regret(const StepReport& report);
-  double comparable_ns(const StepReport& report) const;
-  void fit(const StepReport& report);
-  double visit_variance() const;
   void play(double step_ns);
   void send(size_t level);
   void visit(double step_ns);
   void settle();
   void fill_block(double step_ns);
   void judge_visit();
-  void learn(Rival& rival, double gain, double weight);
   void make_incumbent(size_t level);
-  void rest(Rival& rival, uint64_t steps);
-  void on_shift();
   void earn(double step_ns);
   size_t choose_rival() const;
   bool can_afford(size_t level) const;
-  double error_of(const Rival& rival) const;
-  double hoped_gain(size_t level) const;
-  double block_mean() const;
+  double visit_variance() const;
+  /// All steps of the visit but the first, of which there are visit_steps_ − 1.
+  double visit_gain_against(double incumbent_ns) const;
 
   std::array<Reach, kLevelMax> ladder_{};
   size_t level_count_ = 1;
@@ -156,30 +113,23 @@ class Governor {
   size_t rival_ = kOff;  ///< the level that visits, or did last
   Phase phase_ = Phase::settling;
   uint64_t step_count_ = 0;
-  std::array<Rival, kLevelMax> rivals_{};  ///< [level]; the incumbent's own entry means nothing
-  /// Of wasted guesses, the share that have thrown out an expert which is missed later on.
-  double regret_share_;
-  double wasted_count_ = 0;  ///< that it rests on, up to a limit
-  double variance_;          ///< of the gain that one visit shows
-  Fit fit_;
 
-  std::array<double, kBlockSteps> block_{};  ///< the incumbent's latest steps, in ns
-  size_t block_steps_ = 0;
+  StepYardstick yardstick_;
+  VisitAccount account_;
+  VisitRecords records_;
+
+  Block block_;
   size_t settled_steps_ = 0;
-  double before_ns_ = 0;  ///< a step before the visit
-  double visit_ns_ = 0;   ///< all steps of the visit
-  size_t visit_steps_ = 0;
-  double credit_ns_ = 0;
+  double before_ns_ = 0;    ///< a step before the visit
+  double visit_ns_ = 0;     ///< all steps of the visit but the first
+  size_t visit_steps_ = 0;  ///< 0: there is none to be judged
 
   double usual_ns_ = 0;      ///< an incumbent's step, over some dozens of steps
   double recent_ns_ = 0;     ///< over the last few
-  double usual_demand_ = 0;  ///< misses, and those that prefetch saved, a step
+  double usual_demand_ = 0;  ///< of a step, see StepReport
   double recent_demand_ = 0;
   double hope_ = 0;           ///< share of a step that prefetch could win at most; known while off
-  uint32_t quiet_steps_ = 0;  ///< in a row without a miss or a useful prefetch
-
-  uint64_t change_count_ = 0;
-  uint64_t visit_count_ = 0;
+  uint32_t quiet_steps_ = 0;  ///< in a row without demand
 };
 
 }  // namespace sluice
