@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "experts/contest_policy.h"
+#include "tests/support/must.h"
 
 namespace sluice {
 namespace {
@@ -13,16 +14,10 @@ std::vector<io::FileFacts> facts_of(const ModelBytes& model, uint32_t alignment)
   return facts;
 }
 
-template <typename T>
-T must(Result<T> result) {
-  CHECK(result.ok());
-  return std::move(*result);
-}
-
 }  // namespace
 
 void RoutingRecorder::route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) {
-  backend_.route(layer, first, count, batch);
+  ForwardingBackend::route(layer, first, count, batch);
   const size_t used = batch.routing.used_count;
   for (size_t token = first; token < first + count; ++token) {
     const int32_t* row = batch.routing.experts + token * used;

@@ -15,14 +15,16 @@
 #include "experts/expert_store.h"
 #include "forward/forward_pass.h"
 #include "testing/fake_drive.h"
+#include "tests/support/forwarding_backend.h"
 #include "tests/support/model_bytes.h"
 
 namespace sluice {
 
-/// Passes every stage on to another backend and keeps what the router chose.
-class RoutingRecorder final : public Backend {
+/// Keeps what the router chose, and tells whoever listens.
+class RoutingRecorder final : public ForwardingBackend {
  public:
-  RoutingRecorder(Backend& backend, size_t layer_count) : backend_(backend), chosen_(layer_count) {}
+  RoutingRecorder(Backend& backend, size_t layer_count)
+      : ForwardingBackend(backend), chosen_(layer_count) {}
 
   /// [layer][token]: the experts, ascending, of every token since clear().
   const std::vector<std::vector<std::vector<int32_t>>>& chosen() const { return chosen_; }
@@ -37,33 +39,17 @@ class RoutingRecorder final : public Backend {
   std::function<void(size_t layer, size_t first, size_t count, const BatchBuffers& batch)> on_route;
 
   void embed(std::span<const int32_t> tokens, float* hidden) override {
-    backend_.embed(tokens, hidden);
+    ForwardingBackend::embed(tokens, hidden);
     if (on_embed) on_embed(tokens.size(), hidden);
   }
   void attention_block(size_t layer, size_t first_position, size_t token_count, KvCache& cache,
                        float* hidden) override {
     if (on_attention) on_attention(layer);
-    backend_.attention_block(layer, first_position, token_count, cache, hidden);
+    ForwardingBackend::attention_block(layer, first_position, token_count, cache, hidden);
   }
   void route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override;
-  void predict(std::span<const uint32_t> layers, const float* hidden, float* logits) override {
-    backend_.predict(layers, hidden, logits);
-  }
-  void expert_gate_up(std::span<const ExpertWork> works, const BatchBuffers& batch) override {
-    backend_.expert_gate_up(works, batch);
-  }
-  void expert_down(std::span<const ExpertWork> works, const BatchBuffers& batch) override {
-    backend_.expert_down(works, batch);
-  }
-  void combine(size_t token_count, const BatchBuffers& batch) override {
-    backend_.combine(token_count, batch);
-  }
-  void output(size_t token_count, const float* hidden, float* logits) override {
-    backend_.output(token_count, hidden, logits);
-  }
 
  private:
-  Backend& backend_;
   std::vector<std::vector<std::vector<int32_t>>> chosen_;
 };
 

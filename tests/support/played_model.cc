@@ -34,7 +34,7 @@ std::span<float> ModelRecording::scores(size_t token, size_t place, size_t dista
 }
 
 void RecordingBackend::embed(std::span<const int32_t> tokens, float* hidden) {
-  backend_.embed(tokens, hidden);
+  ForwardingBackend::embed(tokens, hidden);
   step_first_ = recording_.token_count();
   recording_.resize(step_first_ + tokens.size());
   for (size_t token = 0; token < tokens.size(); ++token)
@@ -42,7 +42,7 @@ void RecordingBackend::embed(std::span<const int32_t> tokens, float* hidden) {
 }
 
 void RecordingBackend::route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) {
-  backend_.route(layer, first, count, batch);
+  ForwardingBackend::route(layer, first, count, batch);
   const size_t used = batch.routing.used_count;
   for (size_t token = first; token < first + count; ++token) {
     std::copy_n(batch.routing.experts + token * used, used,
@@ -58,7 +58,7 @@ void RecordingBackend::ask(size_t token, size_t place, const float* hidden) {
   for (size_t distance = 0; distance < ModelRecording::kScoresPerPlace; ++distance) {
     if (place + distance < 1 || place + distance > recording_.layer_count) continue;
     const auto layer = static_cast<uint32_t>(place + distance - 1);
-    backend_.predict({&layer, 1}, hidden, recording_.scores(token, place, distance).data());
+    predict({&layer, 1}, hidden, recording_.scores(token, place, distance).data());
   }
 }
 

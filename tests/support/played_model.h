@@ -8,9 +8,9 @@
 #include <array>
 #include <vector>
 
-#include "backend/backend.h"
 #include "lookahead/reach.h"
 #include "model/config.h"
+#include "tests/support/forwarding_backend.h"
 
 namespace sluice {
 
@@ -40,40 +40,20 @@ class ModelRecording {
   std::vector<float> scores_;     ///< [token][place][distance][expert]
 };
 
-/// Passes every stage on to another backend and records; for one sequence from its beginning.
-class RecordingBackend final : public Backend {
+/// Records one sequence from its beginning.
+class RecordingBackend final : public ForwardingBackend {
  public:
   RecordingBackend(Backend& backend, const ModelConfig& config)
-      : backend_(backend), recording_(config), hidden_size_(config.hidden_size) {}
+      : ForwardingBackend(backend), recording_(config), hidden_size_(config.hidden_size) {}
 
   ModelRecording take() { return std::move(recording_); }
 
   void embed(std::span<const int32_t> tokens, float* hidden) override;
-  void attention_block(size_t layer, size_t first_position, size_t token_count, KvCache& cache,
-                       float* hidden) override {
-    backend_.attention_block(layer, first_position, token_count, cache, hidden);
-  }
   void route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override;
-  void predict(std::span<const uint32_t> layers, const float* hidden, float* logits) override {
-    backend_.predict(layers, hidden, logits);
-  }
-  void expert_gate_up(std::span<const ExpertWork> works, const BatchBuffers& batch) override {
-    backend_.expert_gate_up(works, batch);
-  }
-  void expert_down(std::span<const ExpertWork> works, const BatchBuffers& batch) override {
-    backend_.expert_down(works, batch);
-  }
-  void combine(size_t token_count, const BatchBuffers& batch) override {
-    backend_.combine(token_count, batch);
-  }
-  void output(size_t token_count, const float* hidden, float* logits) override {
-    backend_.output(token_count, hidden, logits);
-  }
 
  private:
   void ask(size_t token, size_t place, const float* hidden);
 
-  Backend& backend_;
   ModelRecording recording_;
   const size_t hidden_size_;
   size_t step_first_ = 0;  ///< token of the sequence

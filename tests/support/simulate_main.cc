@@ -10,6 +10,7 @@
 #include "engine/model_files.h"
 #include "os/small_file.h"
 #include "testing/fake_drive_kinds.h"
+#include "tests/support/must.h"
 #include "tests/support/simulated_engine.h"
 #include "text/tokenizer.h"
 
@@ -18,12 +19,6 @@ namespace {
 
 constexpr size_t kTokens = 1000;
 constexpr size_t kWarmTokens = 300;
-
-template <typename T>
-T must(Result<T> result) {
-  CHECK(result.ok());
-  return std::move(*result);
-}
 
 /// A played run: the step's and its stall's time without the first kWarmTokens, and what became of
 /// guesses, for each token.

@@ -4,18 +4,13 @@
 
 #include "base/units.h"
 #include "io/device_probe.h"
+#include "tests/support/must.h"
 
 namespace sluice {
 namespace {
 
 /// Small enough that what alignment adds stays as small as it is for large experts.
 constexpr uint32_t kAlignment = 64;
-
-template <typename T>
-T must(Result<T> result) {
-  CHECK(result.ok());
-  return std::move(*result);
-}
 
 std::vector<io::FileFacts> facts_of(const ModelBytes& model) {
   std::vector<io::FileFacts> facts;
@@ -84,43 +79,39 @@ uint64_t TimedBackend::for_works(uint64_t ns, std::span<const ExpertWork> works)
   return sum;
 }
 
-void TimedBackend::embed(std::span<const int32_t> tokens, float* hidden) {
-  backend_.embed(tokens, hidden);
-}
-
 void TimedBackend::attention_block(size_t layer, size_t first_position, size_t token_count,
                                    KvCache& cache, float* hidden) {
-  backend_.attention_block(layer, first_position, token_count, cache, hidden);
+  ForwardingBackend::attention_block(layer, first_position, token_count, cache, hidden);
   pass(for_tokens(costs_.attention_ns, token_count));
 }
 
 void TimedBackend::route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) {
-  backend_.route(layer, first, count, batch);
+  ForwardingBackend::route(layer, first, count, batch);
   pass(for_tokens(costs_.route_ns, count));
 }
 
 void TimedBackend::predict(std::span<const uint32_t> layers, const float* hidden, float* logits) {
-  backend_.predict(layers, hidden, logits);
+  ForwardingBackend::predict(layers, hidden, logits);
   pass(costs_.predict_ns + (layers.size() - 1) * costs_.predict_more_ns);
 }
 
 void TimedBackend::expert_gate_up(std::span<const ExpertWork> works, const BatchBuffers& batch) {
-  backend_.expert_gate_up(works, batch);
+  ForwardingBackend::expert_gate_up(works, batch);
   pass(for_works(costs_.gate_up_ns, works));
 }
 
 void TimedBackend::expert_down(std::span<const ExpertWork> works, const BatchBuffers& batch) {
-  backend_.expert_down(works, batch);
+  ForwardingBackend::expert_down(works, batch);
   pass(for_works(costs_.down_ns, works));
 }
 
 void TimedBackend::combine(size_t token_count, const BatchBuffers& batch) {
-  backend_.combine(token_count, batch);
+  ForwardingBackend::combine(token_count, batch);
   pass(for_tokens(costs_.combine_ns, token_count));
 }
 
 void TimedBackend::output(size_t token_count, const float* hidden, float* logits) {
-  backend_.output(token_count, hidden, logits);
+  ForwardingBackend::output(token_count, hidden, logits);
   pass(for_tokens(costs_.output_ns, token_count));
 }
 

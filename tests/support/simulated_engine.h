@@ -22,6 +22,7 @@
 #include "forward/forward_pass.h"
 #include "lookahead/lookahead.h"
 #include "testing/fake_drive.h"
+#include "tests/support/forwarding_backend.h"
 #include "tests/support/model_bytes.h"
 #include "tests/support/played_model.h"
 
@@ -45,16 +46,15 @@ struct StageCosts {
   uint64_t look_ns = 50'000;
 };
 
-/// Passes stages on to another backend and lets them take their time.
-class TimedBackend final : public Backend {
+/// Lets stages take their time. While it passes the store is looked after, as the compute pool's
+/// interlude does in the engine.
+class TimedBackend final : public ForwardingBackend {
  public:
-  /// `look` is what the compute pool's interlude does in the engine.
   TimedBackend(Backend& backend, FakeDrive& drive, const StageCosts& costs)
-      : backend_(backend), drive_(drive), costs_(costs) {}
+      : ForwardingBackend(backend), drive_(drive), costs_(costs) {}
   void set_store(ExpertStore* store) { store_ = store; }
   uint64_t compute_ns() const { return compute_ns_; }
 
-  void embed(std::span<const int32_t> tokens, float* hidden) override;
   void attention_block(size_t layer, size_t first_position, size_t token_count, KvCache& cache,
                        float* hidden) override;
   void route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override;
@@ -69,7 +69,6 @@ class TimedBackend final : public Backend {
   uint64_t for_tokens(uint64_t ns, size_t token_count) const;
   uint64_t for_works(uint64_t ns, std::span<const ExpertWork> works) const;
 
-  Backend& backend_;
   FakeDrive& drive_;
   const StageCosts costs_;
   ExpertStore* store_ = nullptr;

@@ -1,0 +1,44 @@
+// A backend that passes every stage on to another: what those that listen, record or take time
+// build on. They override the stages that they care about.
+#pragma once
+
+#include "backend/backend.h"
+
+namespace sluice {
+
+class ForwardingBackend : public Backend {
+ public:
+  /// `to` must outlive it.
+  explicit ForwardingBackend(Backend& to) : backend_(to) {}
+
+  void embed(std::span<const int32_t> tokens, float* hidden) override {
+    backend_.embed(tokens, hidden);
+  }
+  void attention_block(size_t layer, size_t first_position, size_t token_count, KvCache& cache,
+                       float* hidden) override {
+    backend_.attention_block(layer, first_position, token_count, cache, hidden);
+  }
+  void route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override {
+    backend_.route(layer, first, count, batch);
+  }
+  void predict(std::span<const uint32_t> layers, const float* hidden, float* logits) override {
+    backend_.predict(layers, hidden, logits);
+  }
+  void expert_gate_up(std::span<const ExpertWork> works, const BatchBuffers& batch) override {
+    backend_.expert_gate_up(works, batch);
+  }
+  void expert_down(std::span<const ExpertWork> works, const BatchBuffers& batch) override {
+    backend_.expert_down(works, batch);
+  }
+  void combine(size_t token_count, const BatchBuffers& batch) override {
+    backend_.combine(token_count, batch);
+  }
+  void output(size_t token_count, const float* hidden, float* logits) override {
+    backend_.output(token_count, hidden, logits);
+  }
+
+ private:
+  Backend& backend_;
+};
+
+}  // namespace sluice
