@@ -1,8 +1,30 @@
 // What the parts of an engine have counted, as reports want it.
+#include <array>
+
 #include "engine/engine_impl.h"
 
 namespace sluice {
 namespace {
+
+// Every count by name, so that whatever treats all of them alike has them from here. A count that
+// is added to a struct and not to its list does not compile.
+constexpr std::array kLookaheadCounts = {
+    &LookaheadCounters::picks,           &LookaheadCounters::foreseen, &LookaheadCounters::misses,
+    &LookaheadCounters::misses_foreseen, &LookaheadCounters::started,  &LookaheadCounters::useful,
+    &LookaheadCounters::wasted,          &LookaheadCounters::cancelled};
+static_assert(sizeof(LookaheadCounters) == sizeof(uint64_t) * kLookaheadCounts.size());
+
+constexpr std::array kMoeCounts = {
+    &MoeCounters::lookups,        &MoeCounters::hits,           &MoeCounters::joins,
+    &MoeCounters::misses,         &MoeCounters::evictions,      &MoeCounters::distinct,
+    &MoeCounters::reads,          &MoeCounters::demand_reads,   &MoeCounters::demand_bytes,
+    &MoeCounters::prefetch_reads, &MoeCounters::prefetch_bytes, &MoeCounters::prefetch_useful_bytes,
+    &MoeCounters::promoted,       &MoeCounters::idle_fills};
+static_assert(sizeof(MoeCounters) == sizeof(uint64_t) * kMoeCounts.size() +
+                                         sizeof(MoeCounters::stall_s) +
+                                         sizeof(MoeCounters::lookahead));
+
+static_assert(kDistanceMax <= kGuessDistanceMax, "guesses of each distance are counted apart");
 
 LookaheadCounters lookahead_counters(const LookaheadCounts& seen, const GuessStats& read) {
   return {.picks = seen.pick_count,
@@ -46,14 +68,9 @@ MoeCounters Engine::counters() const {
 }
 
 LookaheadCounters LookaheadCounters::since(const LookaheadCounters& before) const {
-  return {.picks = picks - before.picks,
-          .foreseen = foreseen - before.foreseen,
-          .misses = misses - before.misses,
-          .misses_foreseen = misses_foreseen - before.misses_foreseen,
-          .started = started - before.started,
-          .useful = useful - before.useful,
-          .wasted = wasted - before.wasted,
-          .cancelled = cancelled - before.cancelled};
+  LookaheadCounters counters = *this;
+  for (const auto count : kLookaheadCounts) counters.*count -= before.*count;
+  return counters;
 }
 
 LookaheadCounters MoeCounters::all_guesses() const {
@@ -68,25 +85,11 @@ LookaheadCounters MoeCounters::all_guesses() const {
 }
 
 MoeCounters MoeCounters::since(const MoeCounters& before) const {
-  MoeCounters counters{
-      .lookups = lookups - before.lookups,
-      .hits = hits - before.hits,
-      .joins = joins - before.joins,
-      .misses = misses - before.misses,
-      .evictions = evictions - before.evictions,
-      .distinct = distinct - before.distinct,
-      .reads = reads - before.reads,
-      .demand_reads = demand_reads - before.demand_reads,
-      .demand_bytes = demand_bytes - before.demand_bytes,
-      .prefetch_reads = prefetch_reads - before.prefetch_reads,
-      .prefetch_bytes = prefetch_bytes - before.prefetch_bytes,
-      .prefetch_useful_bytes = prefetch_useful_bytes - before.prefetch_useful_bytes,
-      .promoted = promoted - before.promoted,
-      .idle_fills = idle_fills - before.idle_fills,
-      .stall_s = stall_s - before.stall_s,
-      .lookahead = {}};
+  MoeCounters counters = *this;
+  for (const auto count : kMoeCounts) counters.*count -= before.*count;
+  counters.stall_s -= before.stall_s;
   for (size_t i = 0; i < lookahead.size(); ++i)
-    counters.lookahead.push_back(lookahead[i].since(before.lookahead[i]));
+    counters.lookahead[i] = lookahead[i].since(before.lookahead[i]);
   return counters;
 }
 
