@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "engine/engine_impl.h"
+#include "io/prefetch_plan.h"
 #include "os/clock.h"
 #include "os/cpu.h"
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <vector>
 
 #include "base/random.h"
@@ -16,9 +15,6 @@ namespace {
 constexpr size_t kRounds = 5;
 constexpr size_t kFollowers = 2;
 constexpr size_t kReadsMin = 8;  ///< below this a rate says nothing
-
-/// By how much others may delay a read that they follow; chance alone does a little.
-constexpr double kDelayMax = 1.5;
 
 /// Reads windows of one size at random places of one file.
 class Probe {
@@ -97,22 +93,7 @@ double rate_at_depth(Probe& probe, uint64_t read_bytes, size_t depth, const Prob
   return static_cast<double>(finished * read_bytes) / os::seconds_between(start, probe.now_ns());
 }
 
-/// The forward pass looks after its reads more often than this.
-constexpr double kLookSeconds = 50e-6;
-
 }  // namespace
-
-uint32_t plan_prefetch_depth(const DeviceProfile& profile, uint32_t chunk_bytes, uint32_t most) {
-  if (profile.bytes_per_s <= 0 || most <= 2) return most;
-  const double on_wire = static_cast<double>(profile.read_bytes) / profile.bytes_per_s;
-  const double to_find = std::max(0.0, profile.latency_us * 1e-6 - on_wire) + kLookSeconds;
-  const double depth = 1 + std::ceil(to_find * profile.bytes_per_s / chunk_bytes);
-  return static_cast<uint32_t>(std::clamp<double>(depth, 2, most));
-}
-
-uint32_t plan_prefetch_beside_demand(const DeviceProfile& profile, uint32_t most) {
-  return profile.delay_by_followers > kDelayMax ? 0 : most;
-}
 
 DeviceProfile probe_device(os::AsyncReader& reader, uint32_t file, const os::File& facts,
                            const ProbeOptions& options) {

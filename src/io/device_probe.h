@@ -19,16 +19,6 @@ struct DeviceProfile {
   uint64_t read_bytes = 0;
 };
 
-/// How many chunks of guesses must be in service so that the drive need not wait for the next one:
-/// the one it transfers, and as many as pass over the wire in the time that it takes to find one
-/// and the caller to look. More would only stand before a demand read. Between 2 and `most`, which
-/// is the answer where nothing was measured.
-uint32_t plan_prefetch_depth(const DeviceProfile& profile, uint32_t chunk_bytes, uint32_t most);
-
-/// How many of them may start while a demand read is in service: none where whoever follows a read
-/// delays it, else `most`.
-uint32_t plan_prefetch_beside_demand(const DeviceProfile& profile, uint32_t most);
-
 struct ProbeOptions {
   uint64_t read_bytes = 1u << 20;  ///< of one read; less when `depth` of them exceed bytes_max
   /// Read for the rate, each read into memory of its own: the slots of an expert cache are in no

@@ -72,7 +72,6 @@ TEST_F(DeviceProbeTest, MeasuresEachKindOfDrive) {
     EXPECT_NEAR(profile.bytes_per_s, expected.at(kind.name).bytes_per_s, 1e6) << kind.name;
     EXPECT_NEAR(profile.latency_us, expected.at(kind.name).latency_us, 0.001) << kind.name;
     EXPECT_NEAR(profile.delay_by_followers, 1, 1e-4) << kind.name << " serves in order";
-    EXPECT_EQ(plan_prefetch_beside_demand(profile, 2), 2u);
   }
 }
 
@@ -83,8 +82,6 @@ TEST_F(DeviceProbeTest, FindsOutWhetherOthersDelayARead) {
             virtual_drive());
   EXPECT_NEAR(profile.latency_us, 169.156, 0.01);
   EXPECT_NEAR(profile.delay_by_followers, (50 + 3 * 119.156) / 169.156, 1e-4);
-  EXPECT_EQ(plan_prefetch_beside_demand(profile, 2), 0u);
-  EXPECT_EQ(plan_prefetch_beside_demand({}, 2), 2u) << "not measured";
 }
 
 // An expert cache's slots are in no cache of the processor; neither is what the rate is read into.
@@ -128,26 +125,6 @@ TEST_F(DeviceProbeTest, AFailedReadMakesItVoid) {
 
 TEST_F(DeviceProbeTest, TheReadersDepthIsKept) {
   EXPECT_GT(probe({.read_bytes = 4096, .depth = 64}, 3 * kMiB, {.depth_max = 3}).bytes_per_s, 0);
-}
-
-// 512 KiB take 175 us at 3 GB/s, 75 at 7 and 1049 at 0.5; to find and to look take 150, 110, 150.
-TEST(PrefetchDepth, IsWhatKeepsTheDriveBusy) {
-  const auto depth = [](double bytes_per_s, double find_us, uint32_t most = 8) {
-    const DeviceProfile profile{.bytes_per_s = bytes_per_s,
-                                .latency_us = find_us + (1 << 20) / bytes_per_s * 1e6,
-                                .read_bytes = 1 << 20};
-    return plan_prefetch_depth(profile, 512 << 10, most);
-  };
-  EXPECT_EQ(depth(3e9, 100), 2u);
-  EXPECT_EQ(depth(7e9, 60), 3u);
-  EXPECT_EQ(depth(0.5e9, 100), 2u);
-  EXPECT_EQ(depth(7e9, 400), 8u) << "1 + 6.01, rounded up";
-  EXPECT_EQ(depth(7e9, 400, 4), 4u);
-  EXPECT_EQ(depth(7e9, 400, 1), 1u);
-}
-
-TEST(PrefetchDepth, WithoutMeasurementsIsTheMost) {
-  EXPECT_EQ(plan_prefetch_depth({}, 512 << 10, 4), 4u);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "io/device_probe.h"
+#include "io/prefetch_plan.h"
 #include "tests/support/must.h"
 
 namespace sluice {
