@@ -20,6 +20,9 @@ struct GuessStats {
   uint64_t wasted_count = 0;     ///< read, and gone before any use
   uint64_t cancelled_count = 0;  ///< given up while being read
 
+  /// Read, or begun to be, in vain.
+  uint64_t unused_count() const { return wasted_count + cancelled_count; }
+
   GuessStats& operator+=(const GuessStats& other) {
     started_count += other.started_count;
     useful_count += other.useful_count;

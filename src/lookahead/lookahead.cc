@@ -101,18 +101,23 @@ void Lookahead::end_step() {
   if (notes_.trace != nullptr) notes_.trace->end();
   if (!is_decode_) return read_ahead_.end_step();
   if (notes_.census != nullptr) notes_.census->on_decode_token();
-  const ExpertStats after = store_.stats();
-  const GuessStats guesses = after.all_guesses(), guesses_before = before_.experts.all_guesses();
-  const auto count = [](uint64_t now, uint64_t then) { return static_cast<uint32_t>(now - then); };
-  governor_.on_step(
-      {.step_ns = store_.queue().now_ns() - before_.now_ns,
-       .stall_ns = after.stall_ns - before_.experts.stall_ns,
-       .drive_busy_ns = store_.queue().stats().busy_ns - before_.busy_ns,
-       .miss_count = count(after.miss_count, before_.experts.miss_count),
-       .prefetch_useful_count = count(guesses.useful_count, guesses_before.useful_count),
-       .prefetch_wasted_count = count(guesses.wasted_count + guesses.cancelled_count,
-                                      guesses_before.wasted_count + guesses_before.cancelled_count),
-       .regret_count = count(after.regret_count, before_.experts.regret_count)});
+  governor_.on_step(report_step());
+}
+
+StepReport Lookahead::report_step() const {
+  const ExpertStats now = store_.stats();
+  const ExpertStats& then = before_.experts;
+  const GuessStats guesses = now.all_guesses(), guesses_then = then.all_guesses();
+  const auto since = [](uint64_t after, uint64_t before) {
+    return static_cast<uint32_t>(after - before);
+  };
+  return {.step_ns = store_.queue().now_ns() - before_.now_ns,
+          .stall_ns = now.stall_ns - then.stall_ns,
+          .drive_busy_ns = store_.queue().stats().busy_ns - before_.busy_ns,
+          .miss_count = since(now.miss_count, then.miss_count),
+          .prefetch_useful_count = since(guesses.useful_count, guesses_then.useful_count),
+          .prefetch_wasted_count = since(guesses.unused_count(), guesses_then.unused_count()),
+          .regret_count = since(now.regret_count, then.regret_count)};
 }
 
 }  // namespace sluice

@@ -23,6 +23,7 @@
 #include "lookahead/lookahead_stats.h"
 #include "lookahead/predictor.h"
 #include "lookahead/read_ahead.h"
+#include "lookahead/step_report.h"
 
 namespace sluice {
 
@@ -62,6 +63,7 @@ class Lookahead {
     ExpertStats experts;
   };
   void guess(std::span<const Prediction> predictions);
+  StepReport report_step() const;
   void note_routing(uint32_t layer, std::span<const int32_t> experts);
   void trace_scores(uint32_t layer, const BatchBuffers& batch);
 

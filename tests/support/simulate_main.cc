@@ -61,8 +61,7 @@ class Simulation {
     const double count = static_cast<double>(steps.size());
     outcome.miss_count = static_cast<double>(experts.miss_count) / count;
     outcome.useful_count = static_cast<double>(guesses.useful_count) / count;
-    outcome.unused_count =
-        static_cast<double>(guesses.wasted_count + guesses.cancelled_count) / count;
+    outcome.unused_count = static_cast<double>(guesses.unused_count()) / count;
     return outcome;
   }
 
