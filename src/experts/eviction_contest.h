@@ -10,9 +10,8 @@
 //   leader    changes when a challenger is ahead by more than chance explains: by the square root
 //             of the leader's misses, for recency a quarter of that, for it is the safe choice
 //   purse     a change of the lead costs misses that no order's shadow counts, since the cache
-//   holds
-//             what the last leader wanted. So one more shadow follows the lead as the cache does;
-//             while it has missed more than recency, by 1/512 since the start, recency leads
+//             holds what the last leader wanted. So one more shadow follows the lead as the cache
+//             does; while it has missed more than recency, by 1/512 since the start, recency leads
 //
 // Prompts teach but do not count: their experts come all at once, which says nothing of decoding.
 // Costs about a microsecond a layer and token. Same calls, same decisions, on any machine. One
