@@ -98,8 +98,9 @@ double rate_at_depth(Probe& probe, uint64_t read_bytes, size_t depth, const Prob
 DeviceProfile probe_device(os::AsyncReader& reader, uint32_t file, const os::File& facts,
                            const ProbeOptions& options) {
   const size_t depth = std::min(options.depth, reader.depth_max());
-  const uint64_t read_bytes =
-      round_up(std::min(options.read_bytes, options.bytes_max / depth), facts.alignment());
+  // At least one sector, also for a caller with no memory to spare.
+  const uint64_t asked_bytes = std::min(options.read_bytes, options.bytes_max / depth);
+  const uint64_t read_bytes = round_up(std::max<uint64_t>(asked_bytes, 1), facts.alignment());
   const uint64_t window_count = facts.bytes() / read_bytes;
   if (window_count < kReadsMin) return {};
   auto buffers =

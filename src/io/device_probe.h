@@ -24,8 +24,8 @@ struct ProbeOptions {
   /// Read for the rate, each read into memory of its own: the slots of an expert cache are in no
   /// cache of the processor either. (A virtual drive came to 2.6 GB/s with buffers used again and
   /// 2.2 without, 2026-11-30.)
-  uint64_t bytes_max = 64u << 20;
-  double seconds_max = 0.1;  ///< stop starting reads after this
+  uint64_t bytes_max = 64u << 20;  ///< exceeded where it does not hold a sector for each read
+  double seconds_max = 0.1;        ///< stop starting reads after this
   size_t depth = 16;
   /// Of the places that are read. A fresh one for each probe, lest the drive (or what stands behind
   /// a virtual one) answers from its memory: the same places, read run after run, came at twice

@@ -107,6 +107,15 @@ TEST_F(DeviceProbeTest, LargeExpertsDoNotMakeLargeBuffers) {
   EXPECT_EQ(reads_.front().op.bytes, kMiB / 4);
 }
 
+// As when the context takes all the memory that there is, and the expert cache gets none.
+TEST_F(DeviceProbeTest, WithoutMemoryItReadsSectors) {
+  for (const uint64_t bytes_max : {0u, 3u, 4096u}) {
+    EXPECT_GT(probe({.read_bytes = kMiB, .bytes_max = bytes_max, .depth = 4}).bytes_per_s, 0);
+    EXPECT_EQ(reads_.front().op.bytes, 4096u);
+  }
+  EXPECT_GT(probe({.read_bytes = 0}).bytes_per_s, 0);
+}
+
 TEST_F(DeviceProbeTest, ASmallFileSaysNothing) {
   const DeviceProfile profile = probe({.read_bytes = 4096}, 8 * 4096 - 1);
   EXPECT_EQ(profile.bytes_per_s, 0);
