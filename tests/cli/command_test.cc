@@ -83,6 +83,26 @@ TEST(Run, SaysWhichModeItIsIn) {
   EXPECT_THAT(error_with("--isa", "ref"), HasSubstr("of ref\n"));
 }
 
+TEST(Run, TheSizeOfTheCacheHoldsForTheRingToo) {
+  const auto error_with = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{"run", kModel, "-p", "Call me", "-n", "1"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words).err;
+  };
+  const auto ring_with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--moe-stream-pool", "ring"});
+    return error_with(more);
+  };
+  EXPECT_THAT(ring_with({}), HasSubstr("(a ring of 256)")) << "all experts";
+  EXPECT_THAT(ring_with({"--moe-stream-cache", "5s"}), HasSubstr("(a ring of 40)")) << "8 layers";
+  EXPECT_THAT(ring_with({"--moe-stream-cache", "2M"}), HasSubstr("(a ring of 28)"))
+      << "of 72 KiB each";
+  EXPECT_THAT(ring_with({"--moe-stream-cache", "2M", "--moe-stream-ring", "12"}),
+              HasSubstr("(a ring of 12)"));
+  EXPECT_THAT(error_with({"--moe-stream-ring", "12"}),
+              HasSubstr("it needs --moe-stream-pool ring"));
+}
+
 TEST(Demo, WritesAPassageThatBeginsWithItsOpening) {
   const TempFolder elsewhere;  // the model is found from any folder
   const Outcome demo = run({"demo"}, {.folder = elsewhere.path()});
