@@ -13,6 +13,7 @@ namespace {
 using nlohmann::json;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::string kModel = model_path();
 
@@ -55,6 +56,18 @@ TEST(Run, StopTextEndsTheOutput) {
   const Outcome run_it = run({"run", kModel, "-p", "Call me", "--temp", "0", "--quiet", "--stop",
                               "zebra", "--stop", "rd for"});
   EXPECT_EQ(run_it.out, ", and I will give thee a rewa\n");
+}
+
+TEST(Run, SaysThatTheContextIsFull) {
+  std::vector<std::string> words{"run", kModel, "-p", "Call me", "--ignore-eos", "-n", "7"};
+  words.insert(words.end(), {"--ctx", "8"});
+  const Outcome cut = run(words);
+  EXPECT_EQ(cut.exit_code, 0);
+  EXPECT_THAT(cut.err, HasSubstr("the context of 8 positions is full after 6 of 7 tokens; "));
+  words.back() = "9";
+  EXPECT_THAT(run(words).err, Not(HasSubstr("is full")));
+  words.insert(words.end(), {"--ctx", "8", "--quiet"});
+  EXPECT_EQ(run(words).err, "");
 }
 
 TEST(Run, StatisticsSayTheModeTheRatesAndTheRoofline) {
