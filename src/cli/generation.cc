@@ -42,6 +42,19 @@ void GenerationOptions::add_to(CLI::App& command) {
       ->group(group);
 }
 
+namespace {
+
+/// A text that ends because there is no room for more looks like one that ends by itself.
+void say_where_it_was_cut(const Engine& engine, const GenerateRequest& request,
+                          const GenerateResult& result) {
+  if (result.finish != FinishReason::context_full) return;
+  write_note(fmt::format(
+      "the context of {} positions is full after {} of {} tokens; a larger --ctx holds more\n",
+      engine.mode().context_tokens, result.tokens.size(), request.token_max));
+}
+
+}  // namespace
+
 int generate_and_report(const CommonOptions& common, GenerateRequest request,
                         const Opening& opening) {
   request.sampling.seed = common.seed;
@@ -71,7 +84,9 @@ int generate_and_report(const CommonOptions& common, GenerateRequest request,
                       .ram_bytes_per_s = (*engine)->measure_ram_rate()};
   if (common.json)
     if (Status printed = print_json(run.json()); !printed) return report(printed);
-  if (!common.quiet) write_note(run.text());
+  if (common.quiet) return kExitDone;
+  say_where_it_was_cut(**engine, request, *result);
+  write_note(run.text());
   return kExitDone;
 }
 

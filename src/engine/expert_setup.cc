@@ -75,12 +75,27 @@ std::unique_ptr<EvictionPolicy> make_policy(Engine::Impl& impl) {
   return std::make_unique<ContestPolicy>(layers, impl.facts.expert_used_count);
 }
 
+/// --moe-stream-ring says how many slots the ring has. Without it --moe-stream-cache means what it
+/// means to layers: bytes for all, or slots for each, of which the ring has the sum.
+void ask_for_slots(const EngineOptions& options, uint32_t moe_layers, RingInput& input) {
+  const CacheSize& asked = options.cache;
+  if (options.ring_slots > 0) {
+    input.slots_asked = options.ring_slots;
+  } else if (options.stream != StreamMode::off) {
+    if (asked.slots_per_layer) input.slots_asked = *asked.slots_per_layer * moe_layers;
+    input.bytes_asked = asked.bytes;
+  }
+}
+
 /// The ring as asked for, or sized by itself; a stated cap or a group's limit holds either way.
 RingPlan plan_the_ring(const Engine::Impl& impl, const MemoryPlan& memory,
                        const std::vector<uint64_t>& slot_bytes) {
   const os::MemoryState state = os::memory_state();
-  uint32_t experts = 0;
-  for (const ExpertLayout& layer : impl.model->weights().experts) experts += layer.expert_count();
+  uint32_t experts = 0, moe_layers = 0;
+  for (const ExpertLayout& layer : impl.model->weights().experts) {
+    experts += layer.expert_count();
+    moe_layers += layer.expert_count() > 0;
+  }
   const uint64_t beside_cache =
       memory.budget_bytes - std::min(memory.budget_bytes, memory.cache_bytes_max);
   RingInput input{
@@ -92,9 +107,8 @@ RingPlan plan_the_ring(const Engine::Impl& impl, const MemoryPlan& memory,
       .page_bytes = os::page_bytes(),
       .experts_total = experts,
       .slots_min = impl.facts.expert_used_count,
-      .budget_bytes = memory.cache_bytes_max,
-      .slots_asked = {}};
-  if (impl.options.ring_slots > 0) input.slots_asked = impl.options.ring_slots;
+      .budget_bytes = memory.cache_bytes_max};
+  ask_for_slots(impl.options, moe_layers, input);
   return plan_ring(input);
 }
 
@@ -114,6 +128,8 @@ Status make_expert_store(Engine::Impl& impl, const MemoryPlan& memory) {
     impl.mode.slots_per_layer.assign(layouts.size(), 0);
     all_resident = ring.all_resident;
   } else {
+    if (impl.options.ring_slots > 0)
+      impl.log.info("--moe-stream-ring has no effect on layers; it needs --moe-stream-pool ring");
     const ResidencyPlan residency =
         plan_residency(residency_input(impl, memory.cache_bytes_max, layouts));
     log_residency(impl, memory, residency);

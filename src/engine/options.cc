@@ -183,14 +183,18 @@ constexpr OptionSpec kOptions[] = {
      "off reads all experts at the start and needs memory for all of them; auto streams",
      set_stream},
     {"--moe-stream-cache", "auto|NG|NM|Ns", "auto", "memory for experts, or slots for each layer",
-     "auto takes what the budget leaves; the output is the same at any size", set_cache},
+     "auto takes what the budget leaves; a ring has the slots of all layers together; the output "
+     "is "
+     "the same at any size",
+     set_cache},
     {"--moe-stream-headroom", "SIZE", "512M", "available memory left to other programs",
      "raise it on a desktop; a cgroup's limit is not reduced by it",
      set_size<&EngineOptions::headroom_bytes>},
     {"--moe-stream-pool", "layer|ring", "layer", "who may use a slot of the expert cache",
      "layer: each layer has its share; ring: all layers compete for equal slots", set_pool},
     {"--moe-stream-ring", "auto|N", "auto", "slots of the ring",
-     "auto takes what memory is free beyond an eighth (at least 4 GiB), 64 to 4096 slots",
+     "auto goes by --moe-stream-cache; where that is auto, it takes what memory is free beyond an "
+     "eighth (at least 4 GiB), 64 to 4096 slots",
      set_count_or_auto<&EngineOptions::ring_slots, 1, 1u << 20>},
     {"--moe-stream-evict", "contest|decay|lru", "contest", "which expert leaves the cache first",
      "decay: the least often used, old uses counting less; lru: the least recently used; contest: "

@@ -43,14 +43,19 @@ uint64_t automatic_slots(const RingInput& input, uint64_t slot_bytes, RingPlan& 
   return std::clamp(slots, kSlotsMin, kSlotsMax);
 }
 
+uint64_t wanted_slots(const RingInput& input, uint64_t slot_bytes, RingPlan& plan) {
+  if (input.slots_asked) return *input.slots_asked;
+  if (input.bytes_asked) return *input.bytes_asked / slot_bytes;
+  return automatic_slots(input, slot_bytes, plan);
+}
+
 }  // namespace
 
 RingPlan plan_ring(const RingInput& input) {
   RingPlan plan;
   plan.slot_bytes = round_up(std::max<uint64_t>(input.expert_bytes_max, 1), input.page_bytes);
   uint64_t slots =
-      input.slots_asked ? *input.slots_asked : automatic_slots(input, plan.slot_bytes, plan);
-  slots = std::min<uint64_t>(slots, input.experts_total);
+      std::min<uint64_t>(wanted_slots(input, plan.slot_bytes, plan), input.experts_total);
   const uint64_t budget_slots =
       input.budget_bytes ? *input.budget_bytes / plan.slot_bytes : UINT64_MAX;
   if (slots > budget_slots) {

@@ -22,7 +22,8 @@ struct RingInput {
   uint32_t slots_min = 0;      ///< without which no token can run (a layer's experts used)
   /// What a stated cap or a control group leaves for the ring; never exceeded, except by slots_min.
   std::optional<uint64_t> budget_bytes = {};
-  std::optional<uint32_t> slots_asked = {};  ///< --moe-stream-ring N
+  std::optional<uint32_t> slots_asked = {};  ///< outright
+  std::optional<uint64_t> bytes_asked = {};  ///< the slots that these hold, if no number was asked
 };
 
 struct RingPlan {

@@ -112,6 +112,20 @@ TEST(RingPlan, SlotsMayBeAskedForOutright) {
   EXPECT_EQ(plan_ring(input).slot_count, 1000u);
 }
 
+TEST(RingPlan, SlotsMayBeAskedForInBytes) {
+  RingInput input = kLarge;
+  input.bytes_asked = 500 * 10'002'432ull + 5;
+  RingPlan plan = plan_ring(input);
+  EXPECT_EQ(plan.slot_count, 500u);
+  EXPECT_THAT(plan.notes, IsEmpty());
+  input.budget_bytes = 100 * 10'002'432ull;
+  plan = plan_ring(input);
+  EXPECT_EQ(plan.slot_count, 100u);
+  EXPECT_THAT(plan.notes, ElementsAre(HasSubstr("100 slots instead of 500")));
+  input.slots_asked = 20;
+  EXPECT_EQ(plan_ring(input).slot_count, 20u) << "a number says more than bytes";
+}
+
 TEST(RingPlan, KeepsItsPromisesForRandomMachines) {
   for (uint64_t seed = 1; seed <= 3000; ++seed) {
     SCOPED_TRACE(seed);

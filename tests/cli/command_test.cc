@@ -13,6 +13,7 @@ namespace {
 using nlohmann::json;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::string kModel = model_path();
 
@@ -57,6 +58,18 @@ TEST(Run, StopTextEndsTheOutput) {
   EXPECT_EQ(run_it.out, ", and I will give thee a rewa\n");
 }
 
+TEST(Run, SaysThatTheContextIsFull) {
+  std::vector<std::string> words{"run", kModel, "-p", "Call me", "--ignore-eos", "-n", "7"};
+  words.insert(words.end(), {"--ctx", "8"});
+  const Outcome cut = run(words);
+  EXPECT_EQ(cut.exit_code, 0);
+  EXPECT_THAT(cut.err, HasSubstr("the context of 8 positions is full after 6 of 7 tokens; "));
+  words.back() = "9";
+  EXPECT_THAT(run(words).err, Not(HasSubstr("is full")));
+  words.insert(words.end(), {"--ctx", "8", "--quiet"});
+  EXPECT_EQ(run(words).err, "");
+}
+
 TEST(Run, StatisticsSayTheModeTheRatesAndTheRoofline) {
   const Outcome run_it =
       run({"run", kModel, "-p", "Call me", "-n", "12", "--ignore-eos", "--moe-stream-cache", "6s"});
@@ -81,6 +94,26 @@ TEST(Run, SaysWhichModeItIsIn) {
   EXPECT_THAT(error_with("--moe-stream-direct", "off"), HasSubstr("\nbuffered: "));
   EXPECT_THAT(error_with("--moe-stream-io", "threads"), HasSubstr("reads by threads"));
   EXPECT_THAT(error_with("--isa", "ref"), HasSubstr("of ref\n"));
+}
+
+TEST(Run, TheSizeOfTheCacheHoldsForTheRingToo) {
+  const auto error_with = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{"run", kModel, "-p", "Call me", "-n", "1"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words).err;
+  };
+  const auto ring_with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--moe-stream-pool", "ring"});
+    return error_with(more);
+  };
+  EXPECT_THAT(ring_with({}), HasSubstr("(a ring of 256)")) << "all experts";
+  EXPECT_THAT(ring_with({"--moe-stream-cache", "5s"}), HasSubstr("(a ring of 40)")) << "8 layers";
+  EXPECT_THAT(ring_with({"--moe-stream-cache", "2M"}), HasSubstr("(a ring of 28)"))
+      << "of 72 KiB each";
+  EXPECT_THAT(ring_with({"--moe-stream-cache", "2M", "--moe-stream-ring", "12"}),
+              HasSubstr("(a ring of 12)"));
+  EXPECT_THAT(error_with({"--moe-stream-ring", "12"}),
+              HasSubstr("it needs --moe-stream-pool ring"));
 }
 
 TEST(Demo, WritesAPassageThatBeginsWithItsOpening) {
