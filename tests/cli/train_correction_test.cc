@@ -1,4 +1,5 @@
 // The tool that fits a correction, as docs/lookahead.md has it used.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +45,7 @@ class TrainCorrection : public ::testing::Test {
   /// Decodes 1,100 tokens one by one with more options.
   void record(std::vector<std::string> more) {
     std::string ids = "34";
-    for (int token = 1; token < 1100; ++token) ids += "," + std::to_string(token * 37 % 4000 + 20);
+    for (int token = 1; token < 1100; ++token) ids += fmt::format(",{}", token * 37 % 4000 + 20);
     more.insert(more.begin(), {"eval", model_path(), "--tokens-file", folder_.write("ids", ids)});
     more.insert(more.end(), {"--steps", "--ctx", "1100", "--logits", "/dev/null", "--quiet"});
     more.insert(more.end(), {"--moe-stream-trace", trace_, "--moe-stream-trace-scores", "on"});
