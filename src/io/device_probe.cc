@@ -117,8 +117,9 @@ uint32_t plan_prefetch_beside_demand(const DeviceProfile& profile, uint32_t most
 DeviceProfile probe_device(os::AsyncReader& reader, uint32_t file, const os::File& facts,
                            const ProbeOptions& options) {
   const size_t depth = std::min(options.depth, reader.depth_max());
-  const uint64_t read_bytes =
-      round_up(std::min(options.read_bytes, options.bytes_max / depth), facts.alignment());
+  // At least a sector each, however little there is to read into.
+  const uint64_t share = std::max<uint64_t>(options.bytes_max / depth, 1);
+  const uint64_t read_bytes = round_up(std::min(options.read_bytes, share), facts.alignment());
   const uint64_t window_count = facts.bytes() / read_bytes;
   if (window_count < kReadsMin) return {};
   auto buffers =
