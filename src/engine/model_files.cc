@@ -166,8 +166,9 @@ io::DeviceProfile ModelFiles::probe_drive(uint64_t read_bytes, uint64_t memory_b
   const auto largest =
       std::ranges::max_element(shards_, {}, [](const auto& shard) { return shard->bytes(); });
   const auto index = static_cast<uint32_t>(largest - shards_.begin());
-  return io::probe_device(*reader_, index, **largest,
-                          {.read_bytes = read_bytes, .bytes_max = memory_bytes, .seed = os::now_ns()});
+  return io::probe_device(
+      *reader_, index, **largest,
+      {.read_bytes = read_bytes, .bytes_max = memory_bytes, .seed = os::now_ns()});
 }
 
 }  // namespace sluice

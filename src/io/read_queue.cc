@@ -165,8 +165,9 @@ bool ReadQueue::may_start(ReadClass read_class) const {
     case ReadClass::demand:
       return !free_pieces_.empty();
     case ReadClass::prefetch:
-      return has_place && in_service(ReadClass::prefetch) <
-                              (beside_demand ? prefetch_beside_demand_max_ : prefetch_in_service_max_);
+      return has_place &&
+             in_service(ReadClass::prefetch) <
+                 (beside_demand ? prefetch_beside_demand_max_ : prefetch_in_service_max_);
     case ReadClass::load:
       return has_place && !beside_demand;
   }

@@ -32,8 +32,8 @@ inline FakeDriveOptions shallow_drive() {
 }
 
 /// The drive of a small virtual machine: a copy out of its host's memory, one read after the other,
-/// and one interrupt when all of them are done. No member of fake_drive_kinds(), since on it guesses
-/// beside a demand read cost more than the read queue promises.
+/// and one interrupt when all of them are done. No member of fake_drive_kinds(), since on it
+/// guesses beside a demand read cost more than the read queue promises.
 inline FakeDriveOptions virtual_drive() {
   return {.service_max = 32, .latency_ns = 50'000, .bytes_per_ns = 2.2, .answers_together = true};
 }
