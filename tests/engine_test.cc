@@ -14,6 +14,7 @@
 
 #include "base/random.h"
 #include "base/units.h"
+#include "testing/huge_pages.h"
 #include "testing/temp_folder.h"
 #include "tests/support/model_bytes.h"
 
@@ -232,6 +233,23 @@ nlohmann::json run_program(const std::string& arguments) {
     output.append(piece, count);
   EXPECT_EQ(pclose(pipe), 0) << command;
   return nlohmann::json::parse(output, nullptr, false);
+}
+
+/// A reply gives the memory of its prompt back; the next prompt has huge pages all the same.
+TEST(Engine, EveryLongPromptHasHugePages) {
+  EngineOptions options;
+  options.threads = 2;
+  const auto engine = open(SLUICE_SOURCE_DIR "/models/demo-q4_k_m.gguf", options);
+  ASSERT_TRUE(engine.ok());
+  const auto session = (*engine)->new_session();
+  const std::vector<int32_t> prompt = some_tokens(400);
+  ASSERT_TRUE((*session)->prefill(prompt).ok());
+  const uint64_t before = bytes_without_huge_pages();
+  ASSERT_TRUE((*session)->decode(1).ok());
+  if (bytes_without_huge_pages() == before) GTEST_SKIP() << "this system has no huge pages";
+  (*session)->reset();
+  ASSERT_TRUE((*session)->prefill(prompt).ok());
+  EXPECT_EQ(bytes_without_huge_pages(), before);
 }
 
 /// The experts alone are larger than the limit, and the text makes use of all of them.

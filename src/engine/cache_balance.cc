@@ -46,12 +46,14 @@ BalanceStep CacheBalance::decide(const BalanceInput& input) {
 }
 
 CacheBalance::Spare CacheBalance::measure(const BalanceInput& input) const {
-  // What is booked will be touched sooner or later: the cap must hold then, too.
+  // What is booked will be touched sooner or later, and faster than samples come: an empty cache
+  // fills at the drive's rate. Every limit must hold then, too.
   const uint64_t own = std::max(input.resident_bytes, input.ledger_bytes + input.overhead_bytes);
+  const uint64_t untouched = own - input.resident_bytes;
   return {.cap = limits_.cap_bytes > 0 ? difference(limits_.cap_bytes, own) : kUnlimited,
-          .machine = difference(input.memory.available_bytes, limits_.headroom_bytes),
+          .machine = difference(input.memory.available_bytes, limits_.headroom_bytes + untouched),
           .group = input.memory.cgroup_left_bytes
-                       ? difference(*input.memory.cgroup_left_bytes, kGroupMargin)
+                       ? difference(*input.memory.cgroup_left_bytes, kGroupMargin + untouched)
                        : kUnlimited};
 }
 

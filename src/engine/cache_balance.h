@@ -12,10 +12,10 @@
 //               All else slowly: a sixteenth of the planned size a second, after 10 seconds without
 //               giving or pressure, and only with 1.5 times the headroom free.
 //
-// The gap between the two thresholds is what keeps it from swinging. Never below the floor, the
-// experts of one token: better slow than stuck. A decision on paper: numbers in, numbers out; the
-// caller moves the slots. Call it between steps. Pure but for what it remembers; one thread at a
-// time.
+// What is booked and not touched yet counts as taken everywhere. The gap between the two thresholds
+// is what keeps it from swinging. Never below the floor, the experts of one token: better slow than
+// stuck. A decision on paper: numbers in, numbers out; the caller moves the slots. Call it between
+// steps. Pure but for what it remembers; one thread at a time.
 #pragma once
 
 #include <cstdint>

@@ -77,6 +77,29 @@ TEST(CacheBalance, TheStatedCapHoldsToTheByte) {
   EXPECT_THAT(step.text(), HasSubstr("within --ram"));
 }
 
+/// A cache that is still filling would run into a limit between two samples.
+TEST(CacheBalance, WhatIsBookedCountsAsTaken) {
+  BalanceInput input = at(1, 4 * kGiB, 1512 * kMiB);
+  input.resident_bytes -= 1024 * kMiB;  // 1000 MiB of what is booked have not been touched
+  EXPECT_EQ(CacheBalance(kLimits).decide(input).give_bytes, 0u) << "just the headroom will be left";
+  input.memory.available_bytes -= 200 * kMiB;
+  EXPECT_EQ(CacheBalance(kLimits).decide(input).give_bytes, 200 * kMiB);
+  input.memory.available_bytes = 8 * kGiB;
+  input.memory.cgroup_left_bytes = 1012 * kMiB;
+  EXPECT_EQ(CacheBalance(kLimits).decide(input).give_bytes, 0u);
+  *input.memory.cgroup_left_bytes -= 50 * kMiB;
+  const BalanceStep step = CacheBalance(kLimits).decide(input);
+  EXPECT_EQ(step.give_bytes, 50 * kMiB);
+  EXPECT_EQ(step.reason, BalanceReason::control_group);
+
+  CacheBalance balance(kLimits);
+  input = at(1, 2 * kGiB, 1770 * kMiB);
+  input.resident_bytes -= 1024 * kMiB;
+  balance.decide(input);
+  input.now_ns = 12 * kSecond;
+  EXPECT_EQ(balance.decide(input).take_bytes, 2 * kMiB) << "nor is it taken twice";
+}
+
 TEST(CacheBalance, NeverBelowTheExpertsOfAToken) {
   CacheBalance balance(kLimits);
   EXPECT_EQ(balance.decide(at(1, 450 * kMiB, 0)).give_bytes, 50 * kMiB);

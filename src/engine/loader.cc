@@ -95,9 +95,11 @@ MemoryPlan make_memory_plan(const Engine::Impl& impl) {
 void probe_drive(Engine::Impl& impl, const MemoryPlan& memory) {
   constexpr uint64_t kBytesMax = 64 * kMiB;
   const auto& parts = impl.model->weights().experts.front().parts();
-  // The expert cache is not there yet, and its memory free.
-  const io::DeviceProfile profile = impl.model->probe_drive(
-      parts.front().first_expert.bytes, std::min(kBytesMax, memory.cache_bytes_max));
+  // The expert cache is not there yet, and its memory free: the experts of a token at least, even
+  // where the budget has no room for them.
+  const uint64_t free_bytes = std::max(memory.cache_bytes_max, cache_bytes_min(impl));
+  const io::DeviceProfile profile =
+      impl.model->probe_drive(parts.front().first_expert.bytes, std::min(kBytesMax, free_bytes));
   impl.mode.drive_bytes_per_s = profile.bytes_per_s;
   impl.mode.drive_latency_us = profile.latency_us;
   impl.mode.drive_delay_by_followers = profile.delay_by_followers;

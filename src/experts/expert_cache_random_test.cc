@@ -1,5 +1,5 @@
 // The expert cache against a model that is as simple as can be: sets of experts, sorted anew for
-// every decision. Both must decide alike over random traffic, for both pools and both policies.
+// every decision. Both must decide alike over random traffic, for both pools and all policies.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "experts/cache_test.h"
+#include "experts/contest_policy.h"
 
 namespace sluice {
 namespace {
@@ -43,9 +44,10 @@ class ListModel {
     first_layer_ahead_ = 0;
     policy_->on_tokens(count);
   }
-  void begin_layer(uint32_t layer, Ranking ranking) {
+  void begin_layer(uint32_t layer, Ranking ranking, std::span<const int32_t> chosen) {
     first_layer_ahead_ = layer + 1;
     ranking_ = ranking;
+    if (!chosen.empty()) policy_->on_routing(layer, chosen);
   }
   void predict(ExpertId id) { predicted_.insert({id.layer, id.index}); }
   void use(ExpertId id) {
@@ -218,13 +220,15 @@ CacheSetup layers_of_two_sizes() {
           .used_count = 2};
 }
 
+enum class Policy : uint8_t { lru, decay, contest };
+
 class CacheTraffic {
  public:
-  CacheTraffic(const CacheSetup& setup, bool decay, uint64_t seed)
+  CacheTraffic(const CacheSetup& setup, Policy policy, uint64_t seed)
       : setup_(setup),
         random_(seed),
-        cache_(setup, make_policy(decay)),
-        model_(setup, make_policy(decay)) {}
+        cache_(setup, make_policy(policy)),
+        model_(setup, make_policy(policy)) {}
 
   void step() {
     switch (random_.below(16)) {
@@ -269,10 +273,12 @@ class CacheTraffic {
   }
 
  private:
-  std::unique_ptr<EvictionPolicy> make_policy(bool decay) const {
+  std::unique_ptr<EvictionPolicy> make_policy(Policy policy) const {
     const uint32_t experts = TestedCache::expert_total(setup_);
-    if (decay) return std::make_unique<DecayPolicy>(experts, 5);
-    return std::make_unique<LruPolicy>(experts);
+    if (policy == Policy::lru) return std::make_unique<LruPolicy>(experts);
+    if (policy == Policy::decay) return std::make_unique<DecayPolicy>(experts, 5);
+    return std::make_unique<ContestPolicy>(plan_contest(setup_.plan, setup_.expert_counts),
+                                           setup_.used_count);
   }
 
   /// Quotas never promise more than there is, nor less than the experts of one token.
@@ -300,15 +306,31 @@ class CacheTraffic {
   }
 
   void begin_tokens() {
-    const auto count = static_cast<uint32_t>(random_.below(4) == 0 ? random_.below(40) : 1);
-    cache_->begin_tokens(count);
-    model_.begin_tokens(count);
+    token_count_ = static_cast<uint32_t>(random_.below(4) == 0 ? random_.below(200) : 1);
+    cache_->begin_tokens(token_count_);
+    model_.begin_tokens(token_count_);
+  }
+  /// What a router may say: for each token other experts, the low numbers more often.
+  std::vector<int32_t> any_routing(uint32_t layer) {
+    std::vector<int32_t> chosen;
+    for (uint32_t token = 0; token < token_count_; ++token) {
+      const size_t first = chosen.size();
+      while (chosen.size() < first + setup_.used_count) {
+        const auto expert =
+            static_cast<int32_t>(random_.below(1 + random_.below(setup_.expert_counts[layer])));
+        if (std::find(chosen.begin() + static_cast<std::ptrdiff_t>(first), chosen.end(), expert) ==
+            chosen.end())
+          chosen.push_back(expert);
+      }
+    }
+    return chosen;
   }
   void begin_layer() {
     const uint32_t layer = any_layer();
     const Ranking ranking = random_.below(3) == 0 ? Ranking::recency : Ranking::worth;
-    cache_->begin_layer(layer, ranking);
-    model_.begin_layer(layer, ranking);
+    const std::vector<int32_t> chosen = any_routing(layer);
+    cache_->begin_layer(layer, ranking, chosen);
+    model_.begin_layer(layer, ranking, chosen);
   }
   void predict() {
     for (int i = 0; i < 3; ++i) {
@@ -407,17 +429,18 @@ class CacheTraffic {
   Random random_;
   TestedCache cache_;
   ListModel model_;
+  uint32_t token_count_ = 1;
   bool is_lending_ = false;
 };
 
-class ExpertCacheRandom : public ::testing::TestWithParam<std::tuple<bool, bool>> {};
+class ExpertCacheRandom : public ::testing::TestWithParam<std::tuple<bool, Policy>> {};
 
 TEST_P(ExpertCacheRandom, IsTheSimpleModel) {
-  const auto [ring, decay] = GetParam();
+  const auto [ring, policy] = GetParam();
   for (uint64_t seed = 1; seed <= 25 && !HasFatalFailure(); ++seed) {
     SCOPED_TRACE(seed);
     CacheTraffic traffic(ring ? ring_setup({7, 20, 0, 33, 12}, 14, 3) : layers_of_two_sizes(),
-                         decay, seed);
+                         policy, seed);
     for (int step = 0; step < 1500 && !HasFailure(); ++step) {
       traffic.step();
       traffic.check();
@@ -425,12 +448,17 @@ TEST_P(ExpertCacheRandom, IsTheSimpleModel) {
   }
 }
 
+std::string name_of(const ::testing::TestParamInfo<std::tuple<bool, Policy>>& test) {
+  constexpr std::array kNames = {"lru", "decay", "contest"};
+  return std::string(std::get<0>(test.param) ? "ring_" : "layer_") +
+         kNames[static_cast<size_t>(std::get<1>(test.param))];
+}
+
 INSTANTIATE_TEST_SUITE_P(Pools, ExpertCacheRandom,
-                         ::testing::Combine(::testing::Bool(), ::testing::Bool()),
-                         [](const auto& test) {
-                           return std::string(std::get<0>(test.param) ? "ring_" : "layer_") +
-                                  (std::get<1>(test.param) ? "decay" : "lru");
-                         });
+                         ::testing::Combine(::testing::Bool(),
+                                            ::testing::Values(Policy::lru, Policy::decay,
+                                                              Policy::contest)),
+                         name_of);
 
 }  // namespace
 }  // namespace sluice

@@ -213,6 +213,21 @@ TEST(RoutingTrace, AFullDriveEndsTheRecordingAndNothingElse) {
   EXPECT_FALSE(RoutingTraceWriter::create("/dev/full", small_header()).ok());
 }
 
+/// The name of the model, given in error, must not be its end.
+TEST(RoutingTrace, OnlyATraceIsWrittenOver) {
+  const TempFolder folder;
+  for (const std::string_view content : {"GGUF and so on", "x"}) {
+    const std::string path = folder.write("other", content);
+    const auto writer = RoutingTraceWriter::create(path, small_header());
+    ASSERT_FALSE(writer.ok());
+    EXPECT_EQ(writer.error().kind, ErrorKind::usage);
+    EXPECT_THAT(writer.error().message, HasSubstr(path + " is no routing trace and stays"));
+    EXPECT_EQ(bytes_at(path), content);
+  }
+  for (const std::string_view content : {"", "sluiceRT of a day before"})
+    EXPECT_TRUE(RoutingTraceWriter::create(folder.write("own", content), small_header()).ok());
+}
+
 TEST(RoutingTrace, ALongRecordingGoesThroughTheBufferInPieces) {
   const TempFolder folder;
   const std::string path = folder.path() + "/long.trace";

@@ -2,18 +2,40 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <system_error>
 
 #include "base/check.h"
 #include "base/half.h"
 
 namespace sluice {
+namespace {
+
+/// Whether a name, given in error perhaps, is that of a file with other content.
+bool is_someone_elses(const std::string& path) {
+  std::error_code failed;
+  if (!std::filesystem::is_regular_file(path, failed)) return false;
+  const auto bytes = std::filesystem::file_size(path, failed);
+  std::FILE* const file = failed || bytes == 0 ? nullptr : std::fopen(path.c_str(), "rb");
+  if (file == nullptr) return false;
+  auto magic = kTraceMagic;
+  const bool whole = std::fread(magic.data(), 1, magic.size(), file) == magic.size();
+  std::fclose(file);
+  return !whole || magic != kTraceMagic;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<RoutingTraceWriter>> RoutingTraceWriter::create(const std::string& path,
                                                                        TraceHeader header) {
   CHECK(header.layer_count() <= kTraceLayersMax && header.expert_count_max() <= kTraceExpertsMax);
   CHECK(header.used_count >= 1 && header.used_count <= kTraceUsedMax);
   CHECK(header.distance_max <= kTraceDistanceMax);
+  if (is_someone_elses(path))
+    return make_error(ErrorKind::usage,
+                      "{} is no routing trace and stays as it is; give --moe-stream-trace "
+                      "another name",
+                      path);
   header.name.resize(std::min<size_t>(header.name.size(), kTraceNameBytesMax));
   std::unique_ptr<RoutingTraceWriter> writer(new RoutingTraceWriter(path, std::move(header)));
   if (!writer->status_.ok()) return writer->status_.error();

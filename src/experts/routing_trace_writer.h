@@ -21,7 +21,8 @@ namespace sluice {
 
 class RoutingTraceWriter {
  public:
-  /// Makes the file, or empties it. REQUIRES: a header within the limits of the format.
+  /// Makes the file, or empties it; one that does not begin as a trace does is refused and stays as
+  /// it is. REQUIRES: a header within the limits of the format.
   static Result<std::unique_ptr<RoutingTraceWriter>> create(const std::string& path,
                                                             TraceHeader header);
   /// Writes what is left. A step that has not ended is lost.

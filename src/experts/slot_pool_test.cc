@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "io/window.h"
 #include "os/memory.h"
+#include "testing/huge_pages.h"
 
 namespace sluice {
 namespace {
@@ -219,6 +220,24 @@ TEST_F(SlotPoolTest, ReleasedMemoryGoesBackToTheSystem) {
   EXPECT_LT(os::resident_bytes(), full - (28u << 20));
   for (SlotIndex slot = 0; slot < 30; ++slot) pool->restore(slot);
   EXPECT_LT(os::resident_bytes(), full - (28u << 20)) << "memory comes as it is used";
+}
+
+/// Else the system would put small pages together and so take back what was given; and a slot in
+/// small pages costs computing with its expert.
+TEST_F(SlotPoolTest, ASlotHasHugePagesUnlessItIsReleased) {
+  constexpr uint32_t kSlots = 12;
+  const PoolSetup setup = setup_of({layout_of(8, {uint64_t{3} << 20})}, {4096}, {kSlots});
+  const auto pool = allocate(setup);
+  const uint64_t slot_bytes = setup.layouts[0].slot_bytes;
+  const uint64_t before = bytes_without_huge_pages();
+  for (const SlotIndex slot : {2, 3, 7}) pool->release(slot);
+  const uint64_t released = bytes_without_huge_pages() - before;
+  if (released == 0) GTEST_SKIP() << "this system has no huge pages";
+  EXPECT_EQ(released, 3 * slot_bytes);
+  for (const SlotIndex slot : {7, 3}) pool->restore(slot);
+  EXPECT_EQ(bytes_without_huge_pages() - before, slot_bytes);
+  pool->restore(2);
+  EXPECT_EQ(bytes_without_huge_pages(), before);
 }
 
 TEST_F(SlotPoolTest, OnlyEmptySlotsAreReleased) {

@@ -57,6 +57,15 @@ TEST_F(DeviceProbeTest, ReadsAsExpertsAreRead) {
   EXPECT_LT(std::ranges::count_if(reads_, same_place), 10) << "windows are spread over the file";
 }
 
+TEST_F(DeviceProbeTest, ReadsSectorsWhereThereIsNoMemoryToReadInto) {
+  for (const uint64_t bytes_max : {0u, 1u, 15u, 16u, 4096u}) {
+    const DeviceProfile profile =
+        probe({.read_bytes = 100'000, .bytes_max = bytes_max, .seconds_max = 60});
+    EXPECT_EQ(profile.read_bytes, 4096u) << bytes_max;
+    EXPECT_GT(profile.bytes_per_s, 0) << bytes_max;
+  }
+}
+
 // By the drive's own clock the numbers are exact: 256 KiB at 0.5, 3, 7 and 1 GB/s, and of sixteen
 // in flight the first one's latency is the only one that shows, unless they are served one by one.
 TEST_F(DeviceProbeTest, MeasuresEachKindOfDrive) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/units.h"
 #include "os/file.h"
 
 namespace sluice {
@@ -17,6 +18,13 @@ constexpr size_t kMapHeaderBytes = 16;
 constexpr uint32_t kPredicted = 1;
 constexpr uint32_t kChosen = 2;
 constexpr uint32_t kInputs = kPredicted | kChosen;
+
+/// What to do about a file that is of no use.
+constexpr std::string_view kRemedy = "train one with tools/train_correction, or leave it out";
+
+Error damaged(std::string_view name, std::string_view why) {
+  return make_error(ErrorKind::corrupt, "{}: {}; {}", name, why, kRemedy);
+}
 
 /// No file for this model is larger.
 uint64_t file_bytes_max(const CorrectionIdentity& model) {
@@ -37,10 +45,8 @@ bool all_finite(std::span<const std::byte> bytes) {
 
 Status check_identity(const CorrectionIdentity& file, const CorrectionIdentity& model) {
   const auto differs = [](std::string_view what, auto theirs, auto ours) {
-    return make_error(ErrorKind::usage,
-                      "made for another model: it has {} {}, this model {}; train one with "
-                      "tools/train_correction, or leave it out",
-                      theirs, what, ours);
+    return make_error(ErrorKind::usage, "made for another model: it has {} {}, this model {}; {}",
+                      theirs, what, ours, kRemedy);
   };
   if (file.layer_count != model.layer_count)
     return differs("layers", file.layer_count, model.layer_count);
@@ -89,24 +95,23 @@ Result<Correction> Correction::parse(std::string bytes, const CorrectionIdentity
                                      std::string_view name) {
   Correction correction(std::move(bytes), model);
   ByteReader reader(std::as_bytes(std::span(correction.bytes_)));
-  if (reader.take_text(kMagic.size()) != kMagic)
-    return make_error(ErrorKind::corrupt, "{}: not a correction file", name);
+  if (reader.take_text(kMagic.size()) != kMagic) return damaged(name, "not a correction file");
   const auto version = reader.read<uint32_t>();
   CorrectionIdentity file;
   file.layer_count = reader.read<uint32_t>();
   file.expert_count = reader.read<uint32_t>();
   const auto map_count = reader.read<uint32_t>();
   file.router_hash = reader.read<uint64_t>();
-  if (!reader.ok()) return make_error(ErrorKind::corrupt, "{}: cut short", name);
+  if (!reader.ok()) return damaged(name, "cut short");
   if (version != kVersion)
-    return make_error(ErrorKind::unsupported, "{}: correction format {}, this program reads {}",
-                      name, version, kVersion);
+    return make_error(ErrorKind::unsupported, "{}: correction format {}, this program reads {}; {}",
+                      name, version, kVersion, kRemedy);
   if (Status same = check_identity(file, model); !same) return same.error().at(name);
   for (uint32_t i = 0; i < map_count; ++i)
     if (Status done = correction.parse_map(reader); !done)
-      return done.error().at(fmt::format("{}: map {} of {}", name, i + 1, map_count));
+      return damaged(name, fmt::format("map {} of {}: {}", i + 1, map_count, done.error().message));
   if (reader.left() > 0)
-    return make_error(ErrorKind::corrupt, "{}: {} bytes too many", name, reader.left());
+    return damaged(name, fmt::format("longer than its maps, by {}", format_bytes(reader.left())));
   return correction;
 }
 

@@ -17,7 +17,8 @@ using NextContent = FunctionRef<Result<std::string>(const std::string& present)>
 
 /// Replaces the content of a file: written under another name in the same folder, synced, renamed.
 /// Others who update a file in that folder wait until this is done. A present file of more than
-/// `bytes_max` is an error and stays as it is, as it does when `next` gives an error.
+/// `bytes_max` is an error and stays as it is, and so do folders, devices and pipes, and whatever
+/// is there when `next` gives an error.
 Status update_file(const std::string& path, uint64_t bytes_max, NextContent next);
 
 /// Whether new files may be made in the folder that holds (or would hold) `path`.

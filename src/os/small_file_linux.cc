@@ -65,9 +65,17 @@ Status replace_file(const std::string& path, const std::string& content, const D
   return {};
 }
 
+/// Putting a file in its place would do away with a device (as /dev/null) or a pipe.
+bool is_something_else(const std::string& path) {
+  struct stat facts {};
+  return stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode);
+}
+
 }  // namespace
 
 Status update_file(const std::string& path, uint64_t bytes_max, NextContent next) {
+  if (is_something_else(path))
+    return make_error(ErrorKind::usage, "{} is no regular file and stays as it is", path);
   const Descriptor folder = lock_folder(folder_of(path));
   std::string present;
   if (file_exists(path)) {

@@ -1,6 +1,7 @@
 #include "os/small_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -48,6 +49,21 @@ TEST(SmallFile, AnErrorLeavesTheFileAsItWas) {
   EXPECT_NE(too_large.error().message.find(path), std::string::npos);
   EXPECT_EQ(*read_text_file(path, 100), "as it was");
   EXPECT_FALSE(update_file(folder.path() + "/none/file", 100, replace).ok());
+  EXPECT_EQ(file_count(folder.path()), 1u);
+}
+
+/// Renaming works on a device or a pipe too, which would be gone.
+TEST(SmallFile, WhatIsNoRegularFileStays) {
+  const TempFolder folder;
+  const std::string pipe = folder.path() + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const auto replace = [](const std::string&) { return Result<std::string>("new"); };
+  for (const std::string& path : {pipe, folder.path()}) {
+    const Status status = update_file(path, 100, replace);
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().message, path + " is no regular file and stays as it is");
+  }
+  EXPECT_TRUE(fs::is_fifo(pipe));
   EXPECT_EQ(file_count(folder.path()), 1u);
 }
 

@@ -83,6 +83,21 @@ TEST(Run, StatisticsSayTheModeTheRatesAndTheRoofline) {
   for (const std::string& line : lines) EXPECT_THAT(run_it.err, ContainsRegex(line));
 }
 
+TEST(Run, ABudgetThatHoldsNothingIsExceededAndSaysSo) {
+  const std::vector<std::vector<std::string>> budgets{{"--ram", "1"},
+                                                      {"--ram", "1M", "--moe-stream", "off"},
+                                                      {"--ram", "1M", "--moe-stream-pool", "ring"},
+                                                      {"--moe-stream-headroom", "99999G"}};
+  for (const auto& budget : budgets) {
+    std::vector<std::string> words{"run", kModel, "-p", "Call me", "-n", "4", "--temp", "0"};
+    words.insert(words.end(), budget.begin(), budget.end());
+    const Outcome run_it = run(words);
+    EXPECT_EQ(run_it.exit_code, 0) << run_it.err;
+    EXPECT_EQ(run_it.out, ", and I will\n") << budget.front();
+    EXPECT_THAT(run_it.err, HasSubstr("the budget will be exceeded"));
+  }
+}
+
 TEST(Run, SaysWhichModeItIsIn) {
   const std::vector<std::string> words{"run", kModel, "-p", "Call me", "-n", "1"};
   const auto error_with = [&](const std::string& option, const std::string& value) {
