@@ -50,9 +50,11 @@ Status set_size(EngineOptions& options, std::string_view text) {
 }
 
 Status set_ram(EngineOptions& options, std::string_view text) {
-  if (text != "auto") return set_size<&EngineOptions::ram_bytes>(options, text);
   options.ram_bytes = 0;
-  return {};
+  if (text == "auto") return {};
+  if (Status set = set_size<&EngineOptions::ram_bytes>(options, text); !set) return set;
+  if (options.ram_bytes > 0) return {};
+  return refusal(text, "auto or a size above 0");
 }
 
 /// One of a few words.

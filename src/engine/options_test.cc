@@ -116,6 +116,7 @@ const std::multimap<std::string_view, std::string_view> kWrong{
     {"--ubatch", "65537"},
     {"--ubatch", "auto"},
     {"--ram", "-1G"},
+    {"--ram", "0"},
     {"--ram", "1T"},
     {"--ram", "G"},
     {"--moe-stream", "yes"},

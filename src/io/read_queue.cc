@@ -16,7 +16,8 @@ std::string errno_text(int64_t number) {
 Error cut_short(const std::string& path, uint64_t end) {
   return make_error(
       ErrorKind::io,
-      "{}: the file ends inside a weight, at byte {} or before; it was cut short while in use",
+      "{}: the file ends inside a weight, at byte {} or before; it was cut short while in use: put "
+      "the whole file back, and start again",
       path, end);
 }
 

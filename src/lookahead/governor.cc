@@ -12,7 +12,6 @@ namespace {
 
 // The opening.
 constexpr uint64_t kOpeningStep = 6;
-constexpr size_t kOpeningLevel = 2;  ///< distance 1 at full width is the best guess of what is best
 constexpr size_t kOpeningBlocks = 4;   ///< a visit goes on for so long
 constexpr double kOpeningGain = 0.35;  ///< if it wins that share of what can be hoped for
 constexpr double kHopeToOpen = 0.04;
@@ -36,6 +35,7 @@ Governor::Governor(const GovernorOptions& options) : mode_(options.mode) {
   CHECK(most.distance <= kDistanceMax);
   if (most.distance == 0 || most.width == 0) return;
   if (most.width > 1) ladder_[level_count_++] = {1, most.width / 2};
+  opening_level_ = level_count_;  // distance 1 at full width is the best guess of what is best
   for (uint32_t distance = 1; distance <= most.distance; ++distance)
     ladder_[level_count_++] = {distance, most.width};
   if (mode_ == GovernorMode::fixed) incumbent_ = playing_ = level_count_ - 1;
@@ -91,7 +91,7 @@ void Governor::play(double step_ns) {
     records_.half_forget(step_count_);
   }
   if (visit_count() == 0 && step_count_ >= kOpeningStep && hope_ > kHopeToOpen)
-    return send(std::min(kOpeningLevel, level_count_ - 1));
+    return send(opening_level_);
   if (!yardstick_.has_learnt()) return;
   const size_t level = choose_rival();
   if (level != incumbent_) send(level);

@@ -106,6 +106,7 @@ class Governor {
 
   std::array<Reach, kLevelMax> ladder_{};
   size_t level_count_ = 1;
+  size_t opening_level_ = kOff;
   GovernorMode mode_;
 
   size_t incumbent_ = kOff;

@@ -359,6 +359,14 @@ TEST(Governor, StaysWithinWhatTheUserAllows) {
   EXPECT_EQ(governor.incumbent(), (Reach{1, 1}));
 }
 
+TEST(Governor, OpensWithDistanceOneAtFullWidth) {
+  for (const uint32_t width : {1u, kWidth}) {
+    Governor governor({.most = {3, width}});
+    while (governor.visit_count() == 0) governor.on_step(stalled_step(kOff));
+    EXPECT_EQ(governor.level(), (Reach{1, width}));
+  }
+}
+
 TEST(Governor, MayBeFixed) {
   Governor fixed({.most = {2, kWidth}, .mode = GovernorMode::fixed});
   Governor off({.most = {0, kWidth}});
@@ -390,7 +398,8 @@ TEST(Governor, OddReportsDoNoHarm) {
                       .drive_busy_ns = any(),
                       .miss_count = static_cast<uint32_t>(any()),
                       .prefetch_useful_count = static_cast<uint32_t>(any()),
-                      .prefetch_wasted_count = static_cast<uint32_t>(any())});
+                      .prefetch_wasted_count = static_cast<uint32_t>(any()),
+                      .regret_count = static_cast<uint32_t>(any())});
     ASSERT_LE(governor.level().distance, 3u);
   }
 }
