@@ -166,8 +166,10 @@ uint32_t ExpertCache::empty_count() const {
 }
 
 void ExpertCache::clear() {
-  for (SlotIndex slot = 0; slot < bound_.size(); ++slot)
+  for (SlotIndex slot = 0; slot < bound_.size(); ++slot) {
     if (bound_[slot]) unbind(slot);
+    forgive(slot);
+  }
 }
 
 }  // namespace sluice

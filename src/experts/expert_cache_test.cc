@@ -149,6 +149,25 @@ TEST(ExpertCache, CountsTheMissesThatGuessesHaveCaused) {
   EXPECT_EQ(cache->regret_count(), 2u) << "demand would have kept what this token uses";
 }
 
+// What would be gone for another reason is nobody's regret.
+TEST(ExpertCache, MemoryGivenBackAndAClearedCacheAreNoRegrets) {
+  TestedCache cache(layer_setup({8}, {3}));
+  for (const uint32_t index : {0u, 1u, 2u}) cache.use({0, index});
+  cache->begin_tokens(1);
+  EXPECT_TRUE(cache.bring({0, 3}, SlotUse::prefetch)) << "expert 0 leaves for it";
+  ASSERT_NE(cache->withdraw(0), kNoSlot) << "and the guess for nobody";
+  cache->begin_tokens(1);
+  EXPECT_FALSE(cache.use({0, 0}));
+  EXPECT_EQ(cache->regret_count(), 0u);
+
+  cache->begin_tokens(1);
+  EXPECT_TRUE(cache.bring({0, 4}, SlotUse::prefetch)) << "expert 2 leaves for it";
+  cache->clear();
+  cache->begin_tokens(1);
+  for (const uint32_t index : {0u, 1u, 2u}) EXPECT_FALSE(cache.use({0, index}));
+  EXPECT_EQ(cache->regret_count(), 0u);
+}
+
 TEST(ExpertCache, AnIdleFillTakesEmptySlotsOnlyAndIsNoGuess) {
   TestedCache cache(layer_setup({8}, {2}));
   cache.use({0, 0});

@@ -29,6 +29,7 @@ SlotIndex ExpertCache::withdraw(uint32_t slot_class) {
     if (!ring) quota_[payer] = ++own_quota_[payer];
     return kNoSlot;
   }
+  forgive(slot);
   if (bound_[slot]) evict(slot, SlotUse::demand);
   lists_.move(slot, withdrawn_list(slot_class));
   return slot;

@@ -43,7 +43,7 @@ class StepYardstick {
   double last_demand_ = 0;
   double last_ns_ = 0;
 
-  /// Of wasted guesses, the share that have thrown out an expert which is missed later on.
+  /// Regrets for each wasted guess; those that right guesses cause are counted with them.
   double regret_share_ = 0.1;
   double wasted_count_ = 50;  ///< that it rests on, up to a limit; at first, what outweighs a guess
 };
