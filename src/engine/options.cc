@@ -186,8 +186,7 @@ constexpr OptionSpec kOptions[] = {
      set_stream},
     {"--moe-stream-cache", "auto|NG|NM|Ns", "auto", "memory for experts, or slots for each layer",
      "auto takes what the budget leaves; a ring has the slots of all layers together; the output "
-     "is "
-     "the same at any size",
+     "is the same at any size",
      set_cache},
     {"--moe-stream-headroom", "SIZE", "512M", "available memory left to other programs",
      "raise it on a desktop; a cgroup's limit is not reduced by it",
