@@ -54,7 +54,7 @@ CpuFeatures cpu_features() {
   constexpr unsigned kFma = bit(12), kAvx = bit(28), kF16c = bit(29);            // 1.ecx
   constexpr unsigned kAvx2 = bit(5);                                             // 7.ebx
   constexpr unsigned kF = bit(16), kDq = bit(17), kBw = bit(30), kVl = bit(31);  // 7.ebx
-  constexpr unsigned kVbmi = bit(1), kVnni = bit(11);                            // 7.ecx
+  constexpr unsigned kVbmi = bit(1), kGfni = bit(8), kVnni = bit(11);            // 7.ecx
 
   const uint64_t saved = saved_registers();
   const Registers basic = cpuid(1);
@@ -64,7 +64,7 @@ CpuFeatures cpu_features() {
                            has_bits(extended.ebx, kAvx2);
   features.avx512 = features.avx2_fma_f16c && has_bits(saved, kZmmState) &&
                     has_bits(extended.ebx, kF | kDq | kBw | kVl) &&
-                    has_bits(extended.ecx, kVbmi | kVnni);
+                    has_bits(extended.ecx, kVbmi | kGfni | kVnni);
   return features;
 }
 

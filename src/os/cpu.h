@@ -9,7 +9,7 @@ namespace sluice::os {
 
 struct CpuFeatures {
   bool avx2_fma_f16c = false;  ///< AVX2, FMA and F16C, with the OS saving YMM
-  bool avx512 = false;         ///< F, BW, DQ, VL, VNNI and VBMI, with the OS saving ZMM
+  bool avx512 = false;         ///< F, BW, DQ, VL, VNNI, VBMI and GFNI, with the OS saving ZMM
 };
 CpuFeatures cpu_features();
 

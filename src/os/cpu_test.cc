@@ -36,7 +36,7 @@ TEST(Cpu, FeaturesAgreeWithTheKernel) {
   const bool avx2 = has_all({"avx2", "fma", "f16c"});
   EXPECT_EQ(cpu_features().avx2_fma_f16c, avx2);
   EXPECT_EQ(cpu_features().avx512, avx2 && has_all({"avx512f", "avx512bw", "avx512dq", "avx512vl",
-                                                    "avx512_vnni", "avx512vbmi"}));
+                                                    "avx512_vnni", "avx512vbmi", "gfni"}));
 }
 
 TEST(Cpu, NameIsWhatTheKernelReports) {

@@ -17,11 +17,17 @@ void fill(KernelTable& table) {
   fill_matmul(table, Dtype::f16, matmul_f16);
   fill_matmul(table, Dtype::bf16, matmul_bf16);
   fill_matmul(table, Dtype::q4_0, matmul_q4_0);
+  table.matvec[static_cast<size_t>(Dtype::q4_0)] = matvec_q4_0;
   fill_matmul(table, Dtype::q5_0, matmul_q5_0);
+  table.matvec[static_cast<size_t>(Dtype::q5_0)] = matvec_q5_0;
   fill_matmul(table, Dtype::q8_0, matmul_q8_0);
+  table.matvec[static_cast<size_t>(Dtype::q8_0)] = matvec_q8_0;
   fill_matmul(table, Dtype::q4_k, matmul_q4_k);
+  table.matvec[static_cast<size_t>(Dtype::q4_k)] = matvec_q4_k;
   fill_matmul(table, Dtype::q5_k, matmul_q5_k);
+  table.matvec[static_cast<size_t>(Dtype::q5_k)] = matvec_q5_k;
   fill_matmul(table, Dtype::q6_k, matmul_q6_k);
+  table.matvec[static_cast<size_t>(Dtype::q6_k)] = matvec_q6_k;
 
   const auto f16 = static_cast<size_t>(KvType::f16);
   const auto f32 = static_cast<size_t>(KvType::f32);

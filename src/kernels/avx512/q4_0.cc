@@ -1,5 +1,5 @@
 #include "kernels/avx512/avx512.h"
-#include "kernels/avx512/small_block.h"
+#include "kernels/avx512/row_small_block.h"
 
 namespace sluice::kernels::avx512 {
 namespace {
@@ -22,8 +22,19 @@ struct Q40 {
   }
 };
 
+struct Q40Rows : HalvedFormat<Q40Rows> {
+  using Panels = SmallBlocks<Q40>;
+  static constexpr int kOffset = Q40::kOffset;
+  static constexpr size_t kQs = 2;  // offsetof(BlockQ4_0, qs)
+
+  static inline void complete(const SmallBlockQuad&, size_t, __m512i&, __m512i&) {}
+};
+
 }  // namespace
 
+void matvec_q4_0(const MatmulArgs& args) {
+  multiply_rows<RowSmallBlocks<Q40Rows>>(args);
+}
 void matmul_q4_0(const MatmulArgs& args) {
   multiply_panels<SmallBlocks<Q40>>(args);
 }

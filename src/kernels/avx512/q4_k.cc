@@ -29,8 +29,38 @@ struct Q4K {
   }
 };
 
+struct Q4KRows {
+  using Panels = SuperBlocks<Q4K>;
+  static constexpr size_t kSubColumns = 32;
+  static constexpr int kOffset = 0;
+  static constexpr bool kHasMin = true;
+  static constexpr size_t kOffsetD = 0;
+
+  static constexpr size_t half_column(size_t k, size_t half) {
+    return 128 * (k / 2) + 32 * (k % 2) + 64 * half;
+  }
+
+  static inline void scales(const Quad& blocks, const int16_t* sum32, QuadScales<8>& scales) {
+    unpack_k_scales(blocks, sum32, scales);
+  }
+
+  static inline void codes(const std::byte* block, __m512i (&codes)[4]) {
+    constexpr size_t kQs = 16;  // offsetof(BlockQ4_K, qs)
+    const __m512i low_half = _mm512_set1_epi8(15);
+    for (size_t i = 0; i < 2; ++i) {
+      __m512i both = _mm512_loadu_si512(block + kQs + 64 * i);
+      asm("" : "+v"(both));
+      codes[2 * i] = _mm512_and_si512(both, low_half);
+      codes[2 * i + 1] = high_half_bytes(both);
+    }
+  }
+};
+
 }  // namespace
 
+void matvec_q4_k(const MatmulArgs& args) {
+  multiply_rows<RowSuperBlocks<Q4KRows>>(args);
+}
 void matmul_q4_k(const MatmulArgs& args) {
   multiply_panels<SuperBlocks<Q4K>>(args);
 }

@@ -1,5 +1,5 @@
 #include "kernels/avx512/avx512.h"
-#include "kernels/avx512/small_block.h"
+#include "kernels/avx512/row_small_block.h"
 
 namespace sluice::kernels::avx512 {
 namespace {
@@ -44,8 +44,34 @@ struct Q50 {
   }
 };
 
+struct Q50Rows : HalvedFormat<Q50Rows> {
+  using Panels = SmallBlocks<Q50>;
+  static constexpr int kOffset = Q50::kOffset;
+  static constexpr size_t kQh = 2;  // offsetof(BlockQ5_0, qh)
+  static constexpr size_t kQs = 6;  // offsetof(BlockQ5_0, qs)
+
+  /// Adds the fifth bits: of a block's 32 the lower 16 belong to the low halves.
+  static inline void complete(const SmallBlockQuad& blocks, size_t row, __m512i& low,
+                              __m512i& high) {
+    uint64_t low_bits = 0;
+    uint64_t high_bits = 0;
+    for (size_t b = 0; b < kQuadBlocks; ++b) {
+      uint16_t halves[2];
+      std::memcpy(halves, blocks.at(row, b) + kQh, sizeof halves);
+      low_bits |= uint64_t{halves[0]} << 16 * b;
+      high_bits |= uint64_t{halves[1]} << 16 * b;
+    }
+    const __m512i bit_4 = _mm512_set1_epi8(16);
+    low = _mm512_mask_add_epi8(low, low_bits, low, bit_4);
+    high = _mm512_mask_add_epi8(high, high_bits, high, bit_4);
+  }
+};
+
 }  // namespace
 
+void matvec_q5_0(const MatmulArgs& args) {
+  multiply_rows<RowSmallBlocks<Q50Rows>>(args);
+}
 void matmul_q5_0(const MatmulArgs& args) {
   multiply_panels<SmallBlocks<Q50>>(args);
 }

@@ -42,8 +42,39 @@ struct Q5K {
   __m512i fifth[8];  ///< the fifth bits of all columns: qh
 };
 
+struct Q5KRows {
+  using Panels = SuperBlocks<Q5K>;
+  static constexpr size_t kSubColumns = 32;
+  static constexpr int kOffset = 0;
+  static constexpr bool kHasMin = true;
+
+  static constexpr size_t half_column(size_t k, size_t half) {
+    return 128 * (k / 2) + 32 * (k % 2) + 64 * half;
+  }
+
+  static inline void scales(const Quad& blocks, const int16_t* sum32, QuadScales<8>& scales) {
+    unpack_k_scales(blocks, sum32, scales);
+  }
+
+  static inline void codes(const std::byte* block, __m512i (&codes)[4]) {
+    constexpr size_t kQh = 16;  // offsetof(BlockQ5_K, qh)
+    constexpr size_t kQs = 48;
+    const __m512i fifths =
+        _mm512_broadcast_i64x4(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + kQh)));
+    for (size_t i = 0; i < 2; ++i) {
+      const __m512i both = _mm512_loadu_si512(block + kQs + 64 * i);
+      codes[2 * i] = low_half_bytes_or(both, move_bits<1>(fifths, 4 * i, 4 * i + 2));
+      codes[2 * i + 1] =
+          _mm512_or_si512(high_half_bytes(both), move_bits<1>(fifths, 4 * i + 1, 4 * i + 3));
+    }
+  }
+};
+
 }  // namespace
 
+void matvec_q5_k(const MatmulArgs& args) {
+  multiply_rows<RowSuperBlocks<Q5KRows>>(args);
+}
 void matmul_q5_k(const MatmulArgs& args) {
   multiply_panels<SuperBlocks<Q5K>>(args);
 }

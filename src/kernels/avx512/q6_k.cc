@@ -1,5 +1,5 @@
 #include "kernels/avx512/avx512.h"
-#include "kernels/avx512/super_block.h"
+#include "kernels/avx512/row_super_block.h"
 
 namespace sluice::kernels::avx512 {
 namespace {
@@ -59,8 +59,40 @@ struct Q6K {
   static inline __m512i sign_extend(__m512i lanes) { return _mm512_srai_epi32(lanes, 24); }
 };
 
+struct Q6KRows {
+  using Panels = SuperBlocks<Q6K>;
+  static constexpr size_t kSubColumns = 16;
+  static constexpr int kOffset = 32;
+  static constexpr bool kHasMin = false;
+
+  static constexpr size_t half_column(size_t k, size_t half) { return 64 * k + 32 * half; }
+
+  static inline void scales(const Quad& blocks, const int16_t*, QuadScales<16>& scales) {
+    constexpr size_t kScales = 192;  // offsetof(BlockQ6_K, scales)
+    constexpr size_t kD = 208;
+    const __m512i bytes = blocks.load_16_each(kScales);
+    scales.scale[0] = _mm512_cvtepi8_epi16(_mm512_castsi512_si256(bytes));
+    scales.scale[1] = _mm512_cvtepi8_epi16(_mm512_extracti64x4_epi64(bytes, 1));
+    scales.d = blocks.load_f16_each(kD);
+  }
+
+  static inline void codes(const std::byte* block, __m512i (&codes)[4]) {
+    constexpr size_t kQh = 128;  // offsetof(BlockQ6_K, qh)
+    for (size_t i = 0; i < 2; ++i) {
+      const __m512i both = _mm512_loadu_si512(block + 64 * i);
+      const __m512i upper = _mm512_broadcast_i64x4(
+          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + kQh + 32 * i)));
+      codes[2 * i] = low_half_bytes_or(both, move_bits<2>(upper, 0, 2));
+      codes[2 * i + 1] = _mm512_or_si512(high_half_bytes(both), move_bits<2>(upper, 4, 6));
+    }
+  }
+};
+
 }  // namespace
 
+void matvec_q6_k(const MatmulArgs& args) {
+  multiply_rows<RowSuperBlocks<Q6KRows>>(args);
+}
 void matmul_q6_k(const MatmulArgs& args) {
   multiply_panels<SuperBlocks<Q6K>>(args);
 }

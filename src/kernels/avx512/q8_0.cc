@@ -1,5 +1,5 @@
 #include "kernels/avx512/avx512.h"
-#include "kernels/avx512/small_block.h"
+#include "kernels/avx512/row_small_block.h"
 
 namespace sluice::kernels::avx512 {
 namespace {
@@ -20,8 +20,48 @@ struct Q80 {
   }
 };
 
+struct Q80Rows {
+  using Panels = SmallBlocks<Q80>;
+  static constexpr int kOffset = Q80::kOffset;
+
+  struct Activations {
+    alignas(64) int8_t q[2][64];
+
+    Activations() = default;
+    explicit Activations(const int8_t* columns) { std::memcpy(q, columns, sizeof q); }
+  };
+
+  static inline __m512i multiply(const SmallBlockQuad& blocks, const Activations& x) {
+    __m512i pairs[2];  // blocks 0 and 1, 2 and 3; a block's sums are in two quarters
+    for (size_t pair = 0; pair < 2; ++pair) {
+      __m512i sums[kQuadRows];
+      for (size_t row = 0; row < kQuadRows; ++row) {
+        const __m512i codes = load_codes(blocks.at(row, 2 * pair), blocks.at(row, 2 * pair + 1));
+        sums[row] =
+            _mm512_dpbusd_epi32(_mm512_setzero_si512(), codes, _mm512_load_si512(x.q[pair]));
+      }
+      pairs[pair] = fold_four(sums[0], sums[1], sums[2], sums[3]);
+    }
+    return _mm512_add_epi32(_mm512_shuffle_i64x2(pairs[0], pairs[1], 0x88),
+                            _mm512_shuffle_i64x2(pairs[0], pairs[1], 0xdd));
+  }
+
+ private:
+  static inline __m512i load_codes(const std::byte* first, const std::byte* second) {
+    constexpr size_t kQs = 2;  // offsetof(BlockQ8_0, qs)
+    const auto load = [](const std::byte* p) {
+      return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + kQs));
+    };
+    const __m512i both = _mm512_inserti64x4(_mm512_castsi256_si512(load(first)), load(second), 1);
+    return _mm512_xor_si512(both, _mm512_set1_epi8(-128));  // flipping the sign adds 128
+  }
+};
+
 }  // namespace
 
+void matvec_q8_0(const MatmulArgs& args) {
+  multiply_rows<RowSmallBlocks<Q80Rows>>(args);
+}
 void matmul_q8_0(const MatmulArgs& args) {
   multiply_panels<SmallBlocks<Q80>>(args);
 }

@@ -1,0 +1,64 @@
+// Sums across the lanes of many registers at once: a tree in which every step folds two registers
+// into one, so that 16 sums of 16 lanes cost 15 steps instead of 64. Integers, so any order is
+// exact.
+//
+// At the end lane r is to hold the sum of register r. Each step therefore says how far apart the
+// two registers are whose sums it puts side by side: eight for the halves of a register, then four,
+// two and one. A step is a blend, which any vector unit does, a shuffle and an addition.
+//
+// Private to the file that includes it.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include "kernels/avx512/intrinsics.h"
+
+namespace sluice::kernels::avx512 {
+namespace {
+
+/// The halves of a are added, and those of b: [a b], 8 lanes each.
+inline __m512i fold_halves(__m512i a, __m512i b) {
+  const __m512i swapped = _mm512_shuffle_i64x2(a, b, 0x4e);  // a's upper half, b's lower
+  return _mm512_add_epi32(_mm512_mask_blend_epi32(0xff00, a, b), swapped);
+}
+
+/// The same in each half: [a b a b], 4 lanes each.
+inline __m512i fold_quarters(__m512i a, __m512i b) {
+  const __m512i order = _mm512_setr_epi64(2, 3, 8, 9, 6, 7, 12, 13);
+  const __m512i swapped = _mm512_permutex2var_epi64(a, order, b);
+  return _mm512_add_epi32(_mm512_mask_blend_epi32(0xf0f0, a, b), swapped);
+}
+
+/// In each quarter: 2 lanes each.
+inline __m512i fold_eighths(__m512i a, __m512i b) {
+  return _mm512_add_epi32(_mm512_mask_blend_epi32(0xcccc, a, b), _mm512_alignr_epi8(b, a, 8));
+}
+
+/// In each eighth: one lane each.
+inline __m512i fold_lane_pairs(__m512i a, __m512i b) {
+  const __m512i others = _mm512_mask_blend_epi32(0xaaaa, b, a);
+  return _mm512_add_epi32(_mm512_mask_blend_epi32(0xaaaa, a, b), _mm512_rol_epi64(others, 32));
+}
+
+/// [a b c d] in each quarter, whose own four lanes are added.
+inline __m512i fold_four(__m512i a, __m512i b, __m512i c, __m512i d) {
+  return fold_lane_pairs(fold_eighths(a, c), fold_eighths(b, d));
+}
+
+/// Lane by lane, the sum of the quarters.
+inline __m128i add_quarters(__m512i x) {
+  const __m256i half = _mm256_add_epi32(_mm512_castsi512_si256(x), _mm512_extracti64x4_epi64(x, 1));
+  return _mm_add_epi32(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+}
+
+/// Lane r is the sum of the lanes of quarter r.
+inline __m128i add_in_quarters(__m512i x) {
+  const __m512i twos = _mm512_add_epi32(x, _mm512_bsrli_epi128(x, 8));
+  const __m512i ones = _mm512_add_epi32(twos, _mm512_bsrli_epi128(twos, 4));
+  const __m512i lanes = _mm512_setr_epi32(0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12);
+  return _mm512_castsi512_si128(_mm512_permutexvar_epi32(lanes, ones));
+}
+
+}  // namespace
+}  // namespace sluice::kernels::avx512

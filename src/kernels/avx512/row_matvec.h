@@ -1,0 +1,93 @@
+// One quantised token times many rows, the product that decoding is made of.
+//
+// Four rows pass together: each activation that is loaded serves four, and their sums across lanes
+// are folded together (fold.h). The lanes of the float step are rows, as everywhere.
+//
+// With many tokens panels win (panel_matmul.h): they share the unpacking, and have no sums across
+// lanes.
+//
+// A family of formats is a struct, made for one call, with
+//   Panels                        the family for several tokens
+//   multiply(rows, ahead)         the products of four rows
+#pragma once
+
+#include "kernels/avx512/ahead.h"
+#include "kernels/avx512/panel_matmul.h"
+
+namespace sluice::kernels::avx512 {
+namespace {
+
+constexpr size_t kQuadRows = 4;
+constexpr size_t kColumnsMax = 32768;  ///< of activations that a family can prepare
+
+/// A matrix over bits, for gf2p8affine: `count` bits of each byte from `from` on come to lie at
+/// `to` and the following, and the others are 0. One instruction where a shift and an and are two.
+constexpr long long bit_matrix(size_t count, size_t from, size_t to) {
+  unsigned long long matrix = 0;  // byte 7 − i has the bits that make up bit i
+  for (size_t i = 0; i < count; ++i) matrix |= 1ull << (8 * (7 - to - i) + from + i);
+  return static_cast<long long>(matrix);
+}
+
+inline __m512i high_half_bytes(__m512i bytes) {
+  return _mm512_gf2p8affine_epi64_epi8(bytes, _mm512_set1_epi64(bit_matrix(4, 4, 0)), 0);
+}
+
+/// Bits of each byte, beginning with another one in the lower half of the register than in the
+/// upper, moved to bit 4.
+template <size_t kCount>
+inline __m512i move_bits(__m512i bytes, size_t from_in_lower, size_t from_in_upper) {
+  const long long lower = bit_matrix(kCount, from_in_lower, 4);
+  const long long upper = bit_matrix(kCount, from_in_upper, 4);
+  const __m512i matrix = _mm512_setr_epi64(lower, lower, lower, lower, upper, upper, upper, upper);
+  return _mm512_gf2p8affine_epi64_epi8(bytes, matrix, 0);
+}
+
+/// The lower half of each byte, with other bits set above it.
+inline __m512i low_half_bytes_or(__m512i bytes, __m512i upper) {
+  return _mm512_ternarylogic_epi64(bytes, _mm512_set1_epi8(15), upper, 0xea);  // (a & b) | c
+}
+
+/// Four rows; where the matrix ends early, the last one stands in for the missing.
+struct Quad {
+  const std::byte* row[kQuadRows];
+
+  /// 16 bytes at `offset` of each.
+  __m512i load_16_each(size_t offset) const {
+    __m512i rows = _mm512_castsi128_si512(load_16(row[0] + offset));
+    rows = _mm512_inserti32x4(rows, load_16(row[1] + offset), 1);
+    rows = _mm512_inserti32x4(rows, load_16(row[2] + offset), 2);
+    return _mm512_inserti32x4(rows, load_16(row[3] + offset), 3);
+  }
+  /// The binary16 at `offset` of each, as floats.
+  __m128 load_f16_each(size_t offset) const {
+    const auto half = [&](size_t i) {
+      uint16_t bits;
+      std::memcpy(&bits, row[i] + offset, sizeof bits);
+      return static_cast<short>(bits);
+    };
+    return _mm_cvtph_ps(_mm_setr_epi16(half(0), half(1), half(2), half(3), 0, 0, 0, 0));
+  }
+};
+
+template <class Family>
+void multiply_rows(const MatmulArgs& args) {
+  if (args.token_count != 1 || args.cols > kColumnsMax)
+    return multiply_panels<typename Family::Panels>(args);
+  if (args.row_count == 0) return;
+  const Family family(args);
+  Ahead ahead(args.weights, (args.row_count - 1) * args.row_bytes + family.row_bytes());
+  for (size_t first = 0; first < args.row_count; first += kQuadRows) {
+    const size_t last = args.row_count - 1;
+    Quad quad;
+    for (size_t i = 0; i < kQuadRows; ++i)
+      quad.row[i] = args.weights + (first + i < last ? first + i : last) * args.row_bytes;
+    ahead.reach(quad.row[3] + args.row_bytes);
+    const __m128 products = family.multiply(quad, ahead);
+    const size_t left = args.row_count - first;
+    const auto rows = static_cast<__mmask8>(left < kQuadRows ? (1u << left) - 1 : 15);
+    _mm_mask_storeu_ps(args.out + first, rows, products);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::kernels::avx512
