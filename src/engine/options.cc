@@ -165,7 +165,8 @@ Status set_io(EngineOptions& options, std::string_view text) {
 
 constexpr OptionSpec kOptions[] = {
     {"--threads", "auto|N", "auto", "threads that compute",
-     "auto takes the cores that affinity and the cgroup quota allow; fewer leave cores to others",
+     "auto takes one for each performance core that affinity and the cgroup quota allow; fewer "
+     "leave cores to others",
      set_count_or_auto<&EngineOptions::threads, 1, 1024>},
     {"--ctx", "auto|N", "auto", "positions that a session can hold",
      "auto takes what an eighth of the memory holds, at most 8192 and what the model was trained "

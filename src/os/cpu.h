@@ -16,8 +16,8 @@ CpuFeatures cpu_features();
 /// "AMD EPYC", for reports; "unknown CPU" where the system does not tell.
 std::string cpu_model_name();
 
-/// Cores this process may use: the affinity mask, cut by the cgroup's CPU quota (rounded up),
-/// at least 1.
+/// Cores this process should compute on: the physical performance cores (cpu_topology.h) in the
+/// affinity mask, cut by the cgroup's CPU quota (rounded up), at least 1.
 size_t usable_core_count();
 
 /// Tells the core that this thread is spinning (pause, yield).

@@ -2,33 +2,39 @@
 
 #include <algorithm>
 #include <thread>
+#include <vector>
 
 #include "os/cgroup.h"
 #include "os/cpu.h"
+#include "os/cpu_topology.h"
 
 namespace sluice::os {
 namespace {
 
-/// Cores in the affinity mask. Machines with more than 1024 need a larger mask than the fixed
-/// cpu_set_t; the kernel says EINVAL until it fits.
-size_t affinity_core_count() {
-  for (int core_max = 1024; core_max <= 1 << 20; core_max *= 2) {
-    cpu_set_t* set = CPU_ALLOC(core_max);
+/// The CPUs of the affinity mask; empty if the kernel does not tell. Machines with more than 1024
+/// need a larger mask than the fixed cpu_set_t; the kernel says EINVAL until it fits.
+std::vector<int> allowed_cpus() {
+  std::vector<int> cpus;
+  for (int cpu_max = 1024; cpu_max <= 1 << 20; cpu_max *= 2) {
+    cpu_set_t* set = CPU_ALLOC(cpu_max);
     if (set == nullptr) break;
-    const size_t set_bytes = CPU_ALLOC_SIZE(core_max);
+    const size_t set_bytes = CPU_ALLOC_SIZE(cpu_max);
     const bool known = sched_getaffinity(0, set_bytes, set) == 0;
-    const int count = known ? CPU_COUNT_S(set_bytes, set) : 0;
+    for (int cpu = 0; known && cpu < cpu_max; ++cpu)
+      if (CPU_ISSET_S(static_cast<size_t>(cpu), set_bytes, set)) cpus.push_back(cpu);
     CPU_FREE(set);
-    if (known) return static_cast<size_t>(count);
+    if (known) break;
   }
-  return std::thread::hardware_concurrency();
+  return cpus;
 }
 
 }  // namespace
 
 size_t usable_core_count() {
-  const size_t allowed = std::max<size_t>(affinity_core_count(), 1);
-  return std::min(allowed, cgroup_core_limit("/").value_or(allowed));
+  const std::vector<int> cpus = allowed_cpus();
+  const size_t cores = cpus.empty() ? std::max(std::thread::hardware_concurrency(), 1u)
+                                    : performance_core_count("", cpus);
+  return std::min(cores, cgroup_core_limit("/").value_or(cores));
 }
 
 }  // namespace sluice::os
