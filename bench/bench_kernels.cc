@@ -1,23 +1,33 @@
 // How fast each kernel of each usable instruction set runs on the shapes of real models, on one
-// thread, beside its ceiling: a matrix times one token is bound by reading weights, so its GB/s
-// stand against "ceiling/read", a plain pass over the same memory. Its weights rotate through a
-// pool far larger than the last-level cache, as streamed experts do. A matrix times many tokens is
-// bound by arithmetic and is reported in GOP/s (one multiply-add is two).
+// thread, beside what the machine can do.
+//
+// A matrix times one token is bound by reading weights: its GB/s stand against a plain pass over
+// the same memory ("read"). Its weights rotate through a pool far larger than the last-level cache,
+// as streamed experts do. A matrix times many tokens is bound by arithmetic: its GOP/s (one
+// multiply-add is two) stand against a loop of nothing else ("multiply"). Both limits are measured
+// first; the counters of_read and of_multiply are shares of them. (Float weights stand beside the
+// multiplication of integers, too.) Each matrix product is compared
+// with the reference before it is timed.
 //
 //   bench_kernels --benchmark_filter='mat(vec|mul)/Q4_K/'
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
-#include <new>
+#include <span>
+#include <string>
 #include <vector>
 
-#include "base/half.h"
+#include "base/check.h"
 #include "base/random.h"
+#include "bench/machine_limits.h"
 #include "kernels/kernels.h"
+#include "os/arena.h"
 #include "quant/activation.h"
 #include "quant/encode.h"
+#include "tests/kernel_check/operands.h"
 
 namespace sluice::kernels {
 namespace {
@@ -39,22 +49,29 @@ std::vector<float> random_floats(size_t count) {
   return x;
 }
 
-/// The pool, filled with copies of one encoded matrix. Only one lives at a time.
+/// In huge pages, as the slots of the expert cache are.
+os::Arena make_pool_arena() {
+  auto arena = os::Arena::allocate(kPoolBytes, "the weights to multiply");
+  CHECK(bool(arena));
+  return std::move(*arena);
+}
+
+/// The pool, filled with copies of one random matrix. Only one lives at a time.
 struct WeightPool {
   Dtype dtype;
   size_t matrix_bytes;
-  std::vector<Line> lines;
+  os::Arena arena = make_pool_arena();
 
   static const WeightPool& of(Dtype dtype, size_t rows, size_t cols) {
     static std::unique_ptr<WeightPool> pool;
     const size_t bytes = rows * dtype_bytes(dtype, cols);
     if (pool != nullptr && pool->dtype == dtype && pool->matrix_bytes == bytes) return *pool;
     pool.reset();
-    pool = std::make_unique<WeightPool>(WeightPool{dtype, bytes, make_lines(kPoolBytes)});
-    const DtypeInfo& info = dtype_info(dtype);
-    const std::vector<float> x = random_floats(rows * cols);
-    std::byte* base = pool->lines.front().bytes;
-    encoder(dtype)(x.data(), x.size() / info.block_elements, base);
+    pool = std::make_unique<WeightPool>(WeightPool{dtype, bytes});
+    Random random(rows);
+    std::byte* base = pool->arena.begin();
+    check::fill_weights(dtype, check::WeightKind::random,
+                        rows * cols / dtype_info(dtype).block_elements, random, base);
     for (size_t i = 1; i < pool->matrix_count(); ++i)
       std::copy_n(base, bytes, base + i * pool->stride());
     return *pool;
@@ -62,9 +79,7 @@ struct WeightPool {
 
   size_t stride() const { return (matrix_bytes + 63) / 64 * 64; }
   size_t matrix_count() const { return kPoolBytes / stride(); }
-  const std::byte* matrix(size_t i) const {
-    return lines.front().bytes + i % matrix_count() * stride();
-  }
+  const std::byte* matrix(size_t i) const { return arena.begin() + i % matrix_count() * stride(); }
 };
 
 std::vector<Line> make_activations(const KernelTable& table, ActivationFormat format, size_t cols,
@@ -90,19 +105,47 @@ struct MatmulShape {
 
 using benchmark::Counter;
 
+/// What a rate is to be seen beside: "GB/s" of a plain read, "GOP/s" of nothing but
+/// multiplications.
+struct Limits {
+  double read;
+  double multiply;
+};
+
 void report_rates(benchmark::State& state, double weight_bytes, double operations) {
   const auto iterations = static_cast<double>(state.iterations());
   state.counters["GB/s"] = Counter(weight_bytes * iterations / 1e9, Counter::kIsRate);
   state.counters["GOP/s"] = Counter(operations * iterations / 1e9, Counter::kIsRate);
 }
 
+/// Which limit binds: one token waits for its weights, many for their products.
+void report_share(benchmark::State& state, double weight_bytes, double operations,
+                  const MatmulShape& shape, const Limits& limits) {
+  const auto iterations = static_cast<double>(state.iterations());
+  if (shape.tokens == 1)
+    state.counters["of_read"] = Counter(weight_bytes * iterations / limits.read, Counter::kIsRate);
+  else if (limits.multiply > 0)
+    state.counters["of_multiply"] =
+        Counter(operations * iterations / limits.multiply, Counter::kIsRate);
+}
+
+/// Ends the program if the kernel and the reference differ.
+void check_matmul(MatmulFn kernel, Dtype dtype, MatmulArgs args, MatmulShape shape) {
+  std::vector<float> wanted(shape.rows * shape.tokens);
+  kernel(args);
+  const std::span<const float> got(args.out, wanted.size());
+  args.out = wanted.data();
+  kernel_table(Isa::ref).matvec[static_cast<size_t>(dtype)](args);
+  CHECK(std::memcmp(got.data(), wanted.data(), got.size_bytes()) == 0);
+}
+
 void run_matmul(benchmark::State& state, const KernelTable& table, MatmulFn kernel, Dtype dtype,
-                MatmulShape shape) {
+                MatmulShape shape, const Limits& limits) {
   const WeightPool& pool = WeightPool::of(dtype, shape.rows, shape.cols);
   const ActivationFormat format = dtype_info(dtype).activation;
   const std::vector<Line> x = make_activations(table, format, shape.cols, shape.tokens);
   std::vector<float> out(shape.rows * shape.tokens);
-  MatmulArgs args = {.weights = nullptr,
+  MatmulArgs args = {.weights = pool.matrix(0),
                      .row_bytes = dtype_bytes(dtype, shape.cols),
                      .row_count = shape.rows,
                      .cols = shape.cols,
@@ -112,14 +155,17 @@ void run_matmul(benchmark::State& state, const KernelTable& table, MatmulFn kern
                      .token_count = shape.tokens,
                      .out = out.data(),
                      .out_stride = shape.rows};
+  check_matmul(kernel, dtype, args, shape);
   size_t turn = 0;
   for (auto _ : state) {
     args.weights = pool.matrix(turn++);
     kernel(args);
     benchmark::ClobberMemory();
   }
-  report_rates(state, static_cast<double>(pool.matrix_bytes),
-               2.0 * static_cast<double>(shape.rows * shape.cols * shape.tokens));
+  const auto bytes = static_cast<double>(pool.matrix_bytes);
+  const auto operations = 2.0 * static_cast<double>(shape.rows * shape.cols * shape.tokens);
+  report_rates(state, bytes, operations);
+  report_share(state, bytes, operations, shape, limits);
 }
 
 struct AttentionShape {
@@ -180,21 +226,21 @@ void run_pass(benchmark::State& state, size_t n, double bytes_per_element, Pass 
   report_rates(state, static_cast<double>(n) * bytes_per_element, static_cast<double>(n));
 }
 
-/// Reads the pool in 16 independent sums, which any compiler turns into wide loads.
-void run_read_ceiling(benchmark::State& state) {
-  const std::vector<Line> lines = make_lines(kPoolBytes);
-  for (auto _ : state) {
-    uint32_t sums[16] = {};
-    for (const Line& line : lines) {
-      const auto* words = reinterpret_cast<const uint32_t*>(line.bytes);
-      for (size_t i = 0; i < 16; ++i) sums[i] += words[i];
-    }
-    benchmark::DoNotOptimize(sums);
-  }
-  report_rates(state, static_cast<double>(kPoolBytes), 0);
+/// A limit as a line of the report.
+void register_limit(const std::string& name, const char* unit, double rate) {
+  benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) {
+    for (auto _ : state) benchmark::DoNotOptimize(rate);
+    state.counters[unit] = rate / 1e9;
+  })->Iterations(1);
 }
 
-void register_matmuls(Isa isa) {
+double measure_read_limit() {
+  const os::Arena arena = make_pool_arena();
+  std::memset(arena.begin(), 1, kPoolBytes);  // untouched pages would all be one page of zeros
+  return bench::measure_read_rate({arena.begin(), kPoolBytes});
+}
+
+void register_matmuls(Isa isa, const Limits& limits) {
   const KernelTable& table = kernel_table(isa);
   constexpr MatmulShape kMatvecShapes[] = {{768, 2048, 1}, {2048, 768, 1}, {2048, 2048, 2}};
   constexpr MatmulShape kMatmulShapes[] = {{768, 2048, 16}, {2048, 1024, 64}};
@@ -204,7 +250,8 @@ void register_matmuls(Isa isa) {
     const auto add = [&](const char* entry, MatmulFn kernel, MatmulShape shape) {
       const std::string name = fmt::format("{}/{}/{}/{}x{}/tokens:{}", entry, info.name,
                                            isa_name(isa), shape.rows, shape.cols, shape.tokens);
-      benchmark::RegisterBenchmark(name.c_str(), run_matmul, table, kernel, info.dtype, shape);
+      benchmark::RegisterBenchmark(name.c_str(), run_matmul, table, kernel, info.dtype, shape,
+                                   limits);
     };
     for (const MatmulShape shape : kMatvecShapes) add("matvec", table.matvec[id], shape);
     for (const MatmulShape shape : kMatmulShapes) add("matmul", table.matmul[id], shape);
@@ -252,9 +299,13 @@ void register_passes(Isa isa) {
 }
 
 void register_all() {
-  benchmark::RegisterBenchmark("ceiling/read", run_read_ceiling);
+  const double read = measure_read_limit();
+  register_limit("limit/read", "GB/s", read);
   for (const Isa isa : usable_isas()) {
-    register_matmuls(isa);
+    const double multiply = bench::measure_multiply_rate(kernel_table(isa));
+    if (multiply > 0)
+      register_limit(fmt::format("limit/multiply/{}", isa_name(isa)), "GOP/s", multiply);
+    register_matmuls(isa, {read, multiply});
     register_attention(isa);
     register_passes(isa);
   }

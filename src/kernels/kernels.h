@@ -114,6 +114,9 @@ struct KernelTable {
   /// round as f32_to_f16 does.
   void (*store_value[2])(const float* value, size_t head_dim, size_t position, size_t value_stride,
                          void* values) = {};
+  /// Multiplies and adds small integers, as fast as the ISA can, to no end; returns how many. The
+  /// limit that benchmarks put beside the kernels. The reference has none.
+  uint64_t (*multiply_only)(uint64_t rounds) = nullptr;
 };
 
 /// "ref", "avx2", "avx512"
