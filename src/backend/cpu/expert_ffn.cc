@@ -12,12 +12,18 @@ size_t ceil_div(size_t a, size_t b) {
   return (a + b - 1) / b;
 }
 
+/// A work's tokens are cut into tiles of nearly the same size: the fewer tokens a tile has, the more
+/// the unpacking of its weights costs each.
+size_t tile_tokens(const ExpertWork& work) {
+  return ceil_div(work.token_count, ceil_div(work.token_count, kExpertTileTokens));
+}
+
 /// Calls f(work, first_token, token_count, first_row, row_count, thread) for every tile.
 template <typename RowsOf, typename F>
 void run_tiles(ComputePool& pool, std::span<const ExpertWork> works, size_t tile_rows,
                const RowsOf& rows_of, const F& f) {
   const auto tiles_of = [&](const ExpertWork& work) {
-    return ceil_div(work.token_count, kExpertTileTokens) * ceil_div(rows_of(work), tile_rows);
+    return ceil_div(work.token_count, tile_tokens(work)) * ceil_div(rows_of(work), tile_rows);
   };
   size_t tile_count = 0;
   for (const ExpertWork& work : works) tile_count += tiles_of(work);
@@ -26,9 +32,10 @@ void run_tiles(ComputePool& pool, std::span<const ExpertWork> works, size_t tile
     for (; tile >= tiles_of(works[index]); ++index) tile -= tiles_of(works[index]);
     const ExpertWork& work = works[index];
     const size_t row_tiles = ceil_div(rows_of(work), tile_rows);
-    const size_t first_token = tile / row_tiles * kExpertTileTokens;
+    const size_t tokens = tile_tokens(work);
+    const size_t first_token = tile / row_tiles * tokens;
     const size_t first_row = tile % row_tiles * tile_rows;
-    f(work, first_token, std::min(kExpertTileTokens, work.token_count - first_token), first_row,
+    f(work, first_token, std::min(tokens, work.token_count - first_token), first_row,
       std::min(tile_rows, rows_of(work) - first_row), thread);
   });
 }
