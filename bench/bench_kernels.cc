@@ -18,6 +18,7 @@
 #include "kernels/kernels.h"
 #include "quant/activation.h"
 #include "quant/encode.h"
+#include "testing/moderate_blocks.h"
 
 namespace sluice::kernels {
 namespace {
@@ -39,7 +40,7 @@ std::vector<float> random_floats(size_t count) {
   return x;
 }
 
-/// The pool, filled with copies of one encoded matrix. Only one lives at a time.
+/// The pool, filled with copies of one row. Only one lives at a time.
 struct WeightPool {
   Dtype dtype;
   size_t matrix_bytes;
@@ -51,12 +52,11 @@ struct WeightPool {
     if (pool != nullptr && pool->dtype == dtype && pool->matrix_bytes == bytes) return *pool;
     pool.reset();
     pool = std::make_unique<WeightPool>(WeightPool{dtype, bytes, make_lines(kPoolBytes)});
-    const DtypeInfo& info = dtype_info(dtype);
-    const std::vector<float> x = random_floats(rows * cols);
-    std::byte* base = pool->lines.front().bytes;
-    encoder(dtype)(x.data(), x.size() / info.block_elements, base);
-    for (size_t i = 1; i < pool->matrix_count(); ++i)
-      std::copy_n(base, bytes, base + i * pool->stride());
+    const std::vector<std::byte> row =
+        moderate_blocks(dtype, cols / dtype_info(dtype).block_elements, 1);
+    for (size_t i = 0; i < pool->matrix_count() * rows; ++i)
+      std::ranges::copy(
+          row, pool->lines.front().bytes + i / rows * pool->stride() + i % rows * row.size());
     return *pool;
   }
 
