@@ -7,7 +7,7 @@
 // but panels follow each other in memory, so a cursor walks straight on, one panel ahead.
 //
 // A Format has
-//   kElements, kBlockBytes       of one block
+//   kElements, kBlockBytes       of one block, which may meet several of the activations
 //   kChunk                       blocks unpacked at a time
 //   PanelBlock                   eight rows of one block, unpacked
 //   add_rows(blocks, x, acc)     acc + the block's terms for eight rows
@@ -24,6 +24,12 @@ namespace {
 
 constexpr size_t kTokenTile = 4;  ///< tokens that pass over a panel together
 
+/// Columns of the activation block that meets weights in blocks of `elements`: super-blocks meet
+/// their like, smaller blocks those of 32, or several of them.
+constexpr size_t activation_block(size_t elements) {
+  return elements == kSuperBlock ? kSuperBlock : kSmallBlock;
+}
+
 /// An activation row from some block on.
 struct Activations {
   const int8_t* q;
@@ -33,7 +39,8 @@ struct Activations {
   template <class Format>
   Activations at(size_t block) const {
     constexpr size_t kElements = Format::kElements;
-    return {q + block * kElements, sum16 + block * (kElements / 16), scale + block};
+    constexpr size_t kScales = kElements / activation_block(kElements);
+    return {q + block * kElements, sum16 + block * (kElements / 16), scale + block * kScales};
   }
 };
 
@@ -47,7 +54,8 @@ inline Activations activations(const MatmulArgs& args, size_t t) {
   const size_t row = args.token_rows != nullptr ? static_cast<size_t>(args.token_rows[t]) : t;
   const std::byte* q = args.activations + row * args.activation_stride;
   const std::byte* scale = q + pad_to_64(args.cols);
-  const std::byte* sum16 = scale + pad_to_64(args.cols / Format::kElements * sizeof(float));
+  constexpr size_t kScaleColumns = activation_block(Format::kElements);
+  const std::byte* sum16 = scale + pad_to_64(args.cols / kScaleColumns * sizeof(float));
   return {reinterpret_cast<const int8_t*>(q), reinterpret_cast<const int16_t*>(sum16),
           reinterpret_cast<const float*>(scale)};
 }
