@@ -71,6 +71,30 @@ inline void add_bits(const std::byte* const* blocks, size_t offset, char value, 
   }
 }
 
+/// The codes of two bits in 8 bytes, four in a byte, lowest first.
+inline void two_bits(const std::byte* const* blocks, size_t offset, Codes& to) {
+  const auto eight = [&](size_t r) { return load_integer<long long>(blocks[r] + offset); };
+  const __m256i rows[2] = {_mm256_setr_epi64x(eight(0), eight(1), eight(4), eight(5)),
+                           _mm256_setr_epi64x(eight(2), eight(3), eight(6), eight(7))};
+#pragma GCC unroll 4
+  for (size_t i = 0; i < 4; ++i) {
+    // Each byte comes to the bottom of four, where copies of it move up by 6, 12 and 18 bits.
+    const auto dwords = [](size_t byte) {
+      return static_cast<long long>(0x8080800180808000u + 0x0000000100000001u * byte);
+    };
+    const long long first = dwords(2 * i);
+    const long long second = dwords(8 + 2 * i);
+    const __m256i shuffle = _mm256_setr_epi64x(first, second, first, second);
+#pragma GCC unroll 2
+    for (size_t half = 0; half < 2; ++half) {
+      const __m256i byte = _mm256_shuffle_epi8(rows[half], shuffle);
+      const __m256i two = _mm256_or_si256(byte, _mm256_slli_epi32(byte, 12));
+      const __m256i four = _mm256_or_si256(two, _mm256_slli_epi32(two, 6));
+      to.q[i][half] = _mm256_and_si256(four, _mm256_set1_epi8(3));
+    }
+  }
+}
+
 /// Replaces each code by the table's byte.
 inline void look_up(__m128i table, Codes& codes) {
   const __m256i twice = _mm256_broadcastsi128_si256(table);
