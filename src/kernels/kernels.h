@@ -35,6 +35,10 @@ enum class Isa { ref, avx2, avx512 };
 /// block, with a = the activation's scale and integer sums exact in int32:
 ///   Q8_0  acc = fma(d·a, Σ q·x, acc)
 ///   Q4_0  acc = fma(d·a, Σ (q−8)·x, acc)        Q5_0  the same with q−16
+///   Q4_1, Q5_1  acc = fma(d·a, Σ q·x, acc), then acc = fma(m·a, Σ x, acc)
+///   IQ4_NL, MXFP4  as Q8_0, q being the value of the code (MXFP4: twice, beside half of 2^e)
+///   Q1_0, Q2_0, NVFP4  as Q8_0 for each 32 columns of the block (NVFP4: 16 with their own d_s),
+///                      ascending, with the a of those columns
 ///   Q6_K  acc = fma(d·a, Σ_s scale_s Σ q·x, acc), q in −32…31, 16 sub-blocks of 16
 ///   Q4_K, Q5_K  acc = fma(d·a, Σ_s scale_s Σ q·x, acc), then
 ///               acc = fma(−(dmin·a), Σ_s min_s Σ x, acc), 8 sub-blocks of 32
@@ -44,7 +48,7 @@ struct MatmulArgs {
   const std::byte* weights;  ///< [row_count][row_bytes], the first row to compute
   size_t row_bytes;
   size_t row_count;
-  size_t cols;  ///< elements per row, a multiple of the format's block
+  size_t cols;                   ///< elements per row, a multiple of the format's block
   const std::byte* activations;  ///< rows of activation_layout(format, cols)
   size_t activation_stride;      ///< bytes between rows, a multiple of 64
   const int32_t* token_rows;     ///< [token_count] activation row of token t; null: row t

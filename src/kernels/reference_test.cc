@@ -13,6 +13,7 @@
 #include "kernels/kernels.h"
 #include "quant/activation.h"
 #include "quant/encode.h"
+#include "testing/moderate_blocks.h"
 
 namespace sluice::kernels {
 namespace {
@@ -68,11 +69,10 @@ TEST(Reference, MatmulIsTheProductOfDecodedValues) {
     const DtypeInfo& info = *find_dtype(id);
     SCOPED_TRACE(info.name);
     const size_t row_bytes = kCols / info.block_elements * info.block_bytes;
-    std::vector<std::byte> weights(kRows * row_bytes);
-    const std::vector<float> raw = random_floats(kRows * kCols, 1);
-    encoder(info.dtype)(raw.data(), raw.size() / info.block_elements, weights.data());
-    std::vector<float> decoded(raw.size());
-    info.decode(weights.data(), raw.size() / info.block_elements, decoded.data());
+    const size_t block_count = kRows * kCols / info.block_elements;
+    const std::vector<std::byte> weights = moderate_blocks(info.dtype, block_count, 1);
+    std::vector<float> decoded(kRows * kCols);
+    info.decode(weights.data(), block_count, decoded.data());
     Activations x(info.activation, random_floats(kTokens * kCols, 2), kCols);
 
     const int32_t token_rows[] = {2, 0, 1, 2};

@@ -25,6 +25,14 @@ struct BlockQ4_0 {
 };
 static_assert(sizeof(BlockQ4_0) == 18);
 
+/// w = d · q + m. Elements as in Q4_0.
+struct BlockQ4_1 {
+  uint16_t d;  ///< binary16
+  uint16_t m;  ///< binary16
+  uint8_t qs[kSmallBlock / 2];
+};
+static_assert(sizeof(BlockQ4_1) == 20);
+
 /// w = d · (q − 16); the fifth bit of element i is bit i of qh. Elements as in Q4_0.
 struct BlockQ5_0 {
   uint16_t d;  ///< binary16
@@ -32,6 +40,15 @@ struct BlockQ5_0 {
   uint8_t qs[kSmallBlock / 2];
 };
 static_assert(sizeof(BlockQ5_0) == 22);
+
+/// w = d · q + m. Bits as in Q5_0.
+struct BlockQ5_1 {
+  uint16_t d;  ///< binary16
+  uint16_t m;  ///< binary16
+  uint8_t qh[4];
+  uint8_t qs[kSmallBlock / 2];
+};
+static_assert(sizeof(BlockQ5_1) == 24);
 
 /// w = d · q
 struct BlockQ8_0 {
@@ -74,6 +91,46 @@ struct BlockQ6_K {
 };
 static_assert(sizeof(BlockQ6_K) == 210);
 
+/// w = d · kIq4Values[q] (quant/iq4_values.h). Elements as in Q4_0.
+struct BlockIQ4_NL {
+  uint16_t d;  ///< binary16
+  uint8_t qs[kSmallBlock / 2];
+};
+static_assert(sizeof(BlockIQ4_NL) == 18);
+
+/// w = half_of_e8m0(e) · kTwiceE2m1[q] (quant/fp4.h). Elements as in Q4_0.
+struct BlockMXFP4 {
+  uint8_t e;
+  uint8_t qs[kSmallBlock / 2];
+};
+static_assert(sizeof(BlockMXFP4) == 17);
+
+/// w = half_of_e4m3(scales[s]) · kTwiceE2m1[q] (quant/fp4.h), s = element / 16. Byte i of the eight
+/// of a sub-block holds q of its element i in its low half and of element i + 8 above.
+struct BlockNVFP4 {
+  static constexpr size_t kElements = 64;
+  static constexpr size_t kSubBlock = 16;
+  uint8_t scales[kElements / kSubBlock];
+  uint8_t qs[kElements / 2];
+};
+static_assert(sizeof(BlockNVFP4) == 36);
+
+/// w = d · q, q = 1 where bit i % 8 of byte i / 8 is set, else −1.
+struct BlockQ1_0 {
+  static constexpr size_t kElements = 128;
+  uint16_t d;  ///< binary16
+  uint8_t qs[kElements / 8];
+};
+static_assert(sizeof(BlockQ1_0) == 18);
+
+/// w = d · (q − 1); bits 2·(i % 4) and 2·(i % 4) + 1 of byte i / 4 are q of element i.
+struct BlockQ2_0 {
+  static constexpr size_t kElements = 64;
+  uint16_t d;  ///< binary16
+  uint8_t qs[kElements / 4];
+};
+static_assert(sizeof(BlockQ2_0) == 18);
+
 /// The block at `index` of a row that may lie at any address.
 template <class Block>
 Block load_block(const std::byte* blocks, size_t index) {
@@ -97,11 +154,19 @@ struct KScales {
 KScales unpack_k_scales(const uint8_t* packed);
 void pack_k_scales(const KScales& scales, uint8_t* packed);
 
-/// One int8 per weight: −8 … 7, −16 … 15, 0 … 15, 0 … 31, −32 … 31.
+/// One int8 per weight: −8 … 7, 0 … 15, −16 … 15, 0 … 31, 0 … 15, 0 … 31, −32 … 31; then values of
+/// kIq4Values, twice of kTwiceE2m1; ±1, −1 … 2.
 void unpack_q4_0(const BlockQ4_0& block, int8_t* q);
+void unpack_q4_1(const BlockQ4_1& block, int8_t* q);
 void unpack_q5_0(const BlockQ5_0& block, int8_t* q);
+void unpack_q5_1(const BlockQ5_1& block, int8_t* q);
 void unpack_q4_k(const BlockQ4_K& block, int8_t* q);
 void unpack_q5_k(const BlockQ5_K& block, int8_t* q);
 void unpack_q6_k(const BlockQ6_K& block, int8_t* q);
+void unpack_iq4_nl(const BlockIQ4_NL& block, int8_t* q);
+void unpack_mxfp4(const BlockMXFP4& block, int8_t* q);
+void unpack_nvfp4(const BlockNVFP4& block, int8_t* q);
+void unpack_q1_0(const BlockQ1_0& block, int8_t* q);
+void unpack_q2_0(const BlockQ2_0& block, int8_t* q);
 
 }  // namespace sluice

@@ -11,10 +11,17 @@ void decode_f32(const std::byte* blocks, size_t block_count, float* out);
 void decode_f16(const std::byte* blocks, size_t block_count, float* out);
 void decode_bf16(const std::byte* blocks, size_t block_count, float* out);
 void decode_q4_0(const std::byte* blocks, size_t block_count, float* out);
+void decode_q4_1(const std::byte* blocks, size_t block_count, float* out);
 void decode_q5_0(const std::byte* blocks, size_t block_count, float* out);
+void decode_q5_1(const std::byte* blocks, size_t block_count, float* out);
 void decode_q8_0(const std::byte* blocks, size_t block_count, float* out);
 void decode_q4_k(const std::byte* blocks, size_t block_count, float* out);
 void decode_q5_k(const std::byte* blocks, size_t block_count, float* out);
 void decode_q6_k(const std::byte* blocks, size_t block_count, float* out);
+void decode_iq4_nl(const std::byte* blocks, size_t block_count, float* out);
+void decode_mxfp4(const std::byte* blocks, size_t block_count, float* out);
+void decode_nvfp4(const std::byte* blocks, size_t block_count, float* out);
+void decode_q1_0(const std::byte* blocks, size_t block_count, float* out);
+void decode_q2_0(const std::byte* blocks, size_t block_count, float* out);
 
 }  // namespace sluice

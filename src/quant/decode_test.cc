@@ -22,8 +22,11 @@ struct ForeignFormat {
   const char* file_stem;
 };
 constexpr ForeignFormat kForeignFormats[] = {
-    {Dtype::f16, "f16"},   {Dtype::bf16, "bf16"}, {Dtype::q4_0, "q4_0"}, {Dtype::q5_0, "q5_0"},
-    {Dtype::q8_0, "q8_0"}, {Dtype::q4_k, "q4_K"}, {Dtype::q5_k, "q5_K"}, {Dtype::q6_k, "q6_K"},
+    {Dtype::f16, "f16"},     {Dtype::bf16, "bf16"},     {Dtype::q4_0, "q4_0"},
+    {Dtype::q4_1, "q4_1"},   {Dtype::q5_0, "q5_0"},     {Dtype::q5_1, "q5_1"},
+    {Dtype::q8_0, "q8_0"},   {Dtype::q4_k, "q4_K"},     {Dtype::q5_k, "q5_K"},
+    {Dtype::q6_k, "q6_K"},   {Dtype::iq4_nl, "iq4_nl"}, {Dtype::mxfp4, "mxfp4"},
+    {Dtype::nvfp4, "nvfp4"}, {Dtype::q1_0, "q1_0"},     {Dtype::q2_0, "q2_0"},
 };
 
 std::vector<char> read_file(const std::string& path) {

@@ -51,7 +51,7 @@ enum class Dtype : uint32_t {
 
 inline constexpr size_t kDtypeIdCount = 64;  ///< ids are below this; a table can be indexed by id
 
-inline constexpr size_t kSmallBlock = 32;   ///< elements per block of Q4_0, Q5_0, Q8_0
+inline constexpr size_t kSmallBlock = 32;   ///< elements per block of Q4_0, Q8_0, MXFP4 …
 inline constexpr size_t kSuperBlock = 256;  ///< elements per super-block of the K formats
 
 /// How the activations beside a weight format are stored; see quant/activation.h.

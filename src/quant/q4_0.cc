@@ -1,28 +1,19 @@
-#include "base/half.h"
-#include "quant/blocks.h"
 #include "quant/decode.h"
 #include "quant/encode.h"
 #include "quant/rounding.h"
+#include "quant/small_block.h"
 
 namespace sluice {
 
 constexpr size_t kHalf = kSmallBlock / 2;
 
 void unpack_q4_0(const BlockQ4_0& block, int8_t* q) {
-  for (size_t i = 0; i < kHalf; ++i) {
-    q[i] = static_cast<int8_t>((block.qs[i] & 15) - 8);
-    q[kHalf + i] = static_cast<int8_t>((block.qs[i] >> 4) - 8);
-  }
+  unpack_half_bytes(block.qs, sizeof(block.qs), q);
+  for (size_t i = 0; i < kSmallBlock; ++i) q[i] = static_cast<int8_t>(q[i] - 8);
 }
 
 void decode_q4_0(const std::byte* blocks, size_t block_count, float* out) {
-  for (size_t b = 0; b < block_count; ++b, out += kSmallBlock) {
-    const auto block = load_block<BlockQ4_0>(blocks, b);
-    const float d = f16_to_f32(block.d);
-    int8_t q[kSmallBlock];
-    unpack_q4_0(block, q);
-    for (size_t i = 0; i < kSmallBlock; ++i) out[i] = d * static_cast<float>(q[i]);
-  }
+  decode_scaled_codes<BlockQ4_0, kSmallBlock, unpack_q4_0>(blocks, block_count, out);
 }
 
 /// The value of largest magnitude becomes −8, whose range the positive side lacks.

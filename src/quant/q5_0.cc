@@ -1,34 +1,20 @@
-#include <cstring>
-
-#include "base/half.h"
-#include "quant/blocks.h"
 #include "quant/decode.h"
 #include "quant/encode.h"
 #include "quant/rounding.h"
+#include "quant/small_block.h"
 
 namespace sluice {
 
 constexpr size_t kHalf = kSmallBlock / 2;
 
 void unpack_q5_0(const BlockQ5_0& block, int8_t* q) {
-  uint32_t high;
-  std::memcpy(&high, block.qh, sizeof(high));
-  for (size_t i = 0; i < kHalf; ++i) {
-    const uint32_t first = (block.qs[i] & 15u) | ((high >> i & 1u) << 4);
-    const uint32_t second = (block.qs[i] >> 4u) | ((high >> (kHalf + i) & 1u) << 4);
-    q[i] = static_cast<int8_t>(static_cast<int>(first) - 16);
-    q[kHalf + i] = static_cast<int8_t>(static_cast<int>(second) - 16);
-  }
+  unpack_half_bytes(block.qs, sizeof(block.qs), q);
+  add_fifth_bits(block.qh, q);
+  for (size_t i = 0; i < kSmallBlock; ++i) q[i] = static_cast<int8_t>(q[i] - 16);
 }
 
 void decode_q5_0(const std::byte* blocks, size_t block_count, float* out) {
-  for (size_t b = 0; b < block_count; ++b, out += kSmallBlock) {
-    const auto block = load_block<BlockQ5_0>(blocks, b);
-    const float d = f16_to_f32(block.d);
-    int8_t q[kSmallBlock];
-    unpack_q5_0(block, q);
-    for (size_t i = 0; i < kSmallBlock; ++i) out[i] = d * static_cast<float>(q[i]);
-  }
+  decode_scaled_codes<BlockQ5_0, kSmallBlock, unpack_q5_0>(blocks, block_count, out);
 }
 
 /// The value of largest magnitude becomes −16, whose range the positive side lacks.

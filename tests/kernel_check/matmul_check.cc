@@ -107,8 +107,10 @@ class Matmul : public testing::TestWithParam<MatmulCase> {
 
   std::vector<size_t> some_cols() const {
     if (info().activation == ActivationFormat::q8_256) return {256, 512, 768, 1024, 2816};
-    if (info().activation == ActivationFormat::q8_32)
-      return {32, 64, 96, 160, 256, 352, 1024, 2816};
+    if (info().activation == ActivationFormat::q8_32) {
+      const size_t block = info().block_elements;
+      return {block, 2 * block, 3 * block, 5 * block, 8 * block, 11 * block, 1024, 2816};
+    }
     return {1, 15, 16, 17, 32, 33, 100, 256, 1000, 2816};
   }
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
 
 #include "base/half.h"
@@ -45,11 +46,55 @@ uint16_t make_half(WeightKind kind, Random& random) {
   return 0;
 }
 
+/// An exponent as a kind has it, quant/fp4.h; none of them is zero or broken.
+uint8_t make_e8m0(WeightKind kind, Random& random) {
+  switch (kind) {
+    case WeightKind::random:
+      return static_cast<uint8_t>(112 + random.below(20));
+    case WeightKind::highest:
+    case WeightKind::lowest:
+      return 255;
+    case WeightKind::zero:
+    case WeightKind::subnormal:
+      return static_cast<uint8_t>(random.below(3));
+    case WeightKind::broken:
+      return static_cast<uint8_t>(random.below(4) != 0 ? 127 : 250 + random.below(6));
+  }
+  return 0;
+}
+
+/// A scale of NVFP4 as a kind has it.
+uint8_t make_e4m3(WeightKind kind, Random& random) {
+  constexpr uint8_t kZeros[] = {0, 0x7f, 0x80};
+  constexpr uint8_t kOdd[] = {0x7f, 0xff, 0xfe, 0x80, 0xbd};
+  switch (kind) {
+    case WeightKind::random:
+      return static_cast<uint8_t>(random.next());
+    case WeightKind::highest:
+    case WeightKind::lowest:
+      return 0x7e;
+    case WeightKind::zero:
+      return kZeros[random.below(std::size(kZeros))];
+    case WeightKind::subnormal:
+      return static_cast<uint8_t>(random.below(9));
+    case WeightKind::broken:
+      return kOdd[random.below(std::size(kOdd))];
+  }
+  return 0;
+}
+
 // set_ends sets all q to one end of their range, and scales and mins to their largest.
 void set_ends(BlockQ4_0& block, bool high) {
   std::memset(block.qs, high ? 0xff : 0, 16);
 }
+void set_ends(BlockQ4_1& block, bool high) {
+  std::memset(block.qs, high ? 0xff : 0, sizeof(block.qs));
+}
 void set_ends(BlockQ5_0& block, bool high) {
+  std::memset(block.qh, high ? 0xff : 0, sizeof(block.qh));
+  std::memset(block.qs, high ? 0xff : 0, sizeof(block.qs));
+}
+void set_ends(BlockQ5_1& block, bool high) {
   std::memset(block.qh, high ? 0xff : 0, sizeof(block.qh));
   std::memset(block.qs, high ? 0xff : 0, sizeof(block.qs));
 }
@@ -70,6 +115,34 @@ void set_ends(BlockQ6_K& block, bool high) {
   std::memset(block.qh, high ? 0xff : 0, sizeof(block.qh));
   std::memset(block.scales, high ? 0x7f : 0x80, sizeof(block.scales));
 }
+void set_ends(BlockIQ4_NL& block, bool high) {
+  std::memset(block.qs, high ? 0xff : 0, sizeof(block.qs));
+}
+void set_ends(BlockMXFP4& block, bool high) {
+  std::memset(block.qs, high ? 0x77 : 0xff, sizeof(block.qs));  // 12 and −12
+}
+void set_ends(BlockNVFP4& block, bool high) {
+  std::memset(block.qs, high ? 0x77 : 0xff, sizeof(block.qs));
+}
+void set_ends(BlockQ1_0& block, bool high) {
+  std::memset(block.qs, high ? 0xff : 0, sizeof(block.qs));
+}
+void set_ends(BlockQ2_0& block, bool high) {
+  std::memset(block.qs, high ? 0xff : 0, sizeof(block.qs));
+}
+
+template <class Block>
+void set_scales(Block& block, WeightKind kind, Random& random) {
+  block.d = make_half(kind, random);
+  if constexpr (requires { block.dmin; }) block.dmin = make_half(kind, random);
+  if constexpr (requires { block.m; }) block.m = make_half(kind, random);
+}
+void set_scales(BlockMXFP4& block, WeightKind kind, Random& random) {
+  block.e = make_e8m0(kind, random);
+}
+void set_scales(BlockNVFP4& block, WeightKind kind, Random& random) {
+  for (uint8_t& scale : block.scales) scale = make_e4m3(kind, random);
+}
 
 template <class Block>
 void fill_blocks(WeightKind kind, size_t block_count, Random& random, std::byte* blocks) {
@@ -79,8 +152,7 @@ void fill_blocks(WeightKind kind, size_t block_count, Random& random, std::byte*
     Block block = load_block<Block>(bytes, 0);
     if (kind == WeightKind::highest || kind == WeightKind::lowest)
       set_ends(block, kind == WeightKind::highest);
-    block.d = make_half(kind, random);
-    if constexpr (requires { block.dmin; }) block.dmin = make_half(kind, random);
+    set_scales(block, kind, random);
     store_block(block, blocks, b);
   }
 }
@@ -110,8 +182,12 @@ void fill_weights(Dtype dtype, WeightKind kind, size_t block_count, Random& rand
   switch (dtype) {
     case Dtype::q4_0:
       return fill_blocks<BlockQ4_0>(kind, block_count, random, blocks);
+    case Dtype::q4_1:
+      return fill_blocks<BlockQ4_1>(kind, block_count, random, blocks);
     case Dtype::q5_0:
       return fill_blocks<BlockQ5_0>(kind, block_count, random, blocks);
+    case Dtype::q5_1:
+      return fill_blocks<BlockQ5_1>(kind, block_count, random, blocks);
     case Dtype::q8_0:
       return fill_blocks<BlockQ8_0>(kind, block_count, random, blocks);
     case Dtype::q4_k:
@@ -120,6 +196,16 @@ void fill_weights(Dtype dtype, WeightKind kind, size_t block_count, Random& rand
       return fill_blocks<BlockQ5_K>(kind, block_count, random, blocks);
     case Dtype::q6_k:
       return fill_blocks<BlockQ6_K>(kind, block_count, random, blocks);
+    case Dtype::iq4_nl:
+      return fill_blocks<BlockIQ4_NL>(kind, block_count, random, blocks);
+    case Dtype::mxfp4:
+      return fill_blocks<BlockMXFP4>(kind, block_count, random, blocks);
+    case Dtype::nvfp4:
+      return fill_blocks<BlockNVFP4>(kind, block_count, random, blocks);
+    case Dtype::q1_0:
+      return fill_blocks<BlockQ1_0>(kind, block_count, random, blocks);
+    case Dtype::q2_0:
+      return fill_blocks<BlockQ2_0>(kind, block_count, random, blocks);
     default:
       break;
   }

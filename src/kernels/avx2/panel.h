@@ -28,6 +28,13 @@ inline __m256 half_of_each(const std::byte* const* blocks, size_t offset) {
       _mm_setr_epi16(half(0), half(1), half(2), half(3), half(4), half(5), half(6), half(7)));
 }
 
+/// The byte at `offset` of eight blocks, in the low half.
+inline __m128i byte_of_each(const std::byte* const* blocks, size_t offset) {
+  const auto byte = [&](size_t r) { return load_integer<char>(blocks[r] + offset); };
+  return _mm_setr_epi8(byte(0), byte(1), byte(2), byte(3), byte(4), byte(5), byte(6), byte(7), 0, 0,
+                       0, 0, 0, 0, 0, 0);
+}
+
 /// Puts 8-byte pieces of rows side by side in A, B, A, B: pair[j] has 16 bytes of row j and 16 of
 /// row j + 4; the first A and B take the first eight of each, the second ones the others.
 inline void interleave(const __m256i* pair, void* to) {

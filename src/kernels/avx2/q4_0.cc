@@ -1,22 +1,24 @@
-#include "kernels/avx2/nibble_blocks.h"
+#include "kernels/avx2/small_block.h"
 
 namespace sluice::kernels::avx2 {
 namespace {
 
-struct Q40 {
-  using Block = BlockQ4_0;
+struct Q40 : HalfScaled<BlockQ4_0> {
   static constexpr int kOffset = 8;
+  static constexpr size_t kCodeMax = 15;
 
-  static __m256i fifths(const std::byte*) { return _mm256_setzero_si256(); }
+  static void codes(const std::byte* const* blocks, size_t, Codes& to) {
+    half_bytes(blocks, offsetof(BlockQ4_0, qs), to);
+  }
 };
 
 }  // namespace
 
 void matvec_q4_0(const MatmulArgs& args) {
-  matvec<NibbleBlocks<Q40>>(args);
+  matvec<SmallBlocks<Q40>>(args);
 }
 void matmul_q4_0(const MatmulArgs& args) {
-  matmul<NibbleBlocks<Q40>>(args);
+  matmul<SmallBlocks<Q40>>(args);
 }
 
 }  // namespace sluice::kernels::avx2

@@ -1,113 +1,20 @@
-// Q8_0 has signed weights, and vpmaddubsw wants one unsigned side: the magnitudes of the weights,
-// whose sign goes to the activations. A file may hold −128; its magnitude is 128 as an unsigned
-// byte, and 128 · 127 · 2 < 2^15.
-//
-// matvec does this with vpsignb. In a panel an exclusive or does: with m = −1 where w < 0, else 0,
-//   w·x = |w|·((x ^ m) − m) = |w|·(x ^ m) + (w < 0 ? |w| : 0),
-// and the last term belongs to the weights alone: it is summed while unpacking. Here, too, pair
-// sums fit: 128 · −128 · 2 = −2^15.
-//
-// Tried for the panel on Zen 4, where this way makes 75 GMAC/s: vpsignb, which shares its two ports
-// with the products, 62; w + 128 as two half bytes, four of whose pair sums fit an int16, 56.
-#include "kernels/avx2/avx2.h"
-#include "kernels/avx2/panel_matmul.h"
-#include "quant/blocks.h"
+#include "kernels/avx2/signed_block.h"
 
 namespace sluice::kernels::avx2 {
 namespace {
 
 struct Q80 {
-  static constexpr size_t kElements = kSmallBlock;
-  static constexpr size_t kBlockBytes = sizeof(BlockQ8_0);
-  static constexpr size_t kChunk = 32;
+  using Block = BlockQ8_0;
 
-  /// [8 columns][half A, B][4 rows]
-  struct PanelBlock {
-    alignas(32) uint8_t magnitudes[kSmallBlock / 8][2][32];
-    alignas(32) uint8_t flips[kSmallBlock / 8][2][32];  ///< 255 where w < 0, else 0
-    alignas(32) int32_t negative_sums[kPanelRows];      ///< Σ |w| over w < 0
-    float d[kPanelRows];
-  };
-
-  static __m256 add_block(__m256 d, const Activations& x, __m256i sums, __m256 acc) {
-    const __m256 scale = _mm256_mul_ps(d, _mm256_set1_ps(*x.scale));
-    return _mm256_fmadd_ps(scale, _mm256_cvtepi32_ps(sums), acc);
-  }
-
-  static __m256 add_rows(const std::byte* const* blocks, const Activations& x, __m256 acc) {
-    const __m256i xq = load32(x.q);
-    __m256i sums[kPanelRows];
-#pragma GCC unroll 8
-    for (size_t r = 0; r < kPanelRows; ++r) {
-      const __m256i w = load32(blocks[r] + offsetof(BlockQ8_0, qs));
-      sums[r] = widen_pairs(_mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(xq, w)));
-    }
-    return add_block(half_of_each(blocks, offsetof(BlockQ8_0, d)), x, sum_each(sums), acc);
-  }
-
-  /// Turns the weights in `magnitudes` into magnitudes and flips; returns the negatives' sum, two
-  /// lanes per row.
-  static __m256i split_signs(PanelBlock& panel, size_t half) {
-    __m256i negatives = _mm256_setzero_si256();
-#pragma GCC unroll 4
-    for (size_t i = 0; i < kSmallBlock / 8; ++i) {
-      const __m256i w = load32(panel.magnitudes[i][half]);
-      const __m256i flip = _mm256_cmpgt_epi8(_mm256_setzero_si256(), w);
-      const __m256i magnitude = _mm256_abs_epi8(w);
-      store32(panel.magnitudes[i][half], magnitude);
-      store32(panel.flips[i][half], flip);
-      const __m256i pairs =
-          _mm256_maddubs_epi16(_mm256_and_si256(magnitude, flip), _mm256_set1_epi8(1));
-      negatives = _mm256_add_epi32(negatives, widen_pairs(pairs));
-    }
-    return negatives;
-  }
-
-  static void unpack(const std::byte* const* blocks, PanelBlock& panel) {
+  static void weights(const std::byte* const* blocks, Codes& to) {
 #pragma GCC unroll 2
     for (size_t piece = 0; piece < 2; ++piece) {
-      __m256i pair[4];
-#pragma GCC unroll 4
-      for (size_t j = 0; j < 4; ++j) {
-        const size_t offset = offsetof(BlockQ8_0, qs) + 16 * piece;
-        pair[j] = load16_each(blocks[j] + offset, blocks[j + 4] + offset);
+      const Pieces pieces = load_pieces(blocks, offsetof(Block, qs) + 16 * piece);
+#pragma GCC unroll 2
+      for (size_t half = 0; half < 2; ++half) {
+        to.q[2 * piece][half] = pieces.bytes[0][half];
+        to.q[2 * piece + 1][half] = pieces.bytes[1][half];
       }
-      interleave(pair, panel.magnitudes[2 * piece][0]);
-    }
-    const __m256i a = split_signs(panel, 0);
-    const __m256i b = split_signs(panel, 1);
-    store32(panel.negative_sums, add_pairs(a, b));
-    _mm256_store_ps(panel.d, half_of_each(blocks, offsetof(BlockQ8_0, d)));
-  }
-
-  template <size_t N>
-  static void sum_half(const PanelBlock& panel, size_t half, const Activations* x, __m256i* sums) {
-#pragma GCC unroll 4
-    for (size_t i = 0; i < kSmallBlock / 8; ++i) {
-      const __m256i magnitudes = load32(panel.magnitudes[i][half]);
-      const __m256i flips = load32(panel.flips[i][half]);
-#pragma GCC unroll 4
-      for (size_t n = 0; n < N; ++n) {
-        const __m256i signed_x = _mm256_xor_si256(broadcast8(x[n].q + 8 * i), flips);
-        const __m256i products = widen_pairs(_mm256_maddubs_epi16(magnitudes, signed_x));
-        sums[n] = i == 0 ? products : _mm256_add_epi32(sums[n], products);
-        keep(sums[n]);
-      }
-    }
-  }
-
-  template <size_t N>
-  static void add_panel(const PanelBlock& panel, const Activations* x, __m256* acc) {
-    __m256i a[N];
-    __m256i b[N];
-    sum_half<N>(panel, 0, x, a);
-    sum_half<N>(panel, 1, x, b);
-    const __m256 d = _mm256_load_ps(panel.d);
-    const __m256i negatives = load32(panel.negative_sums);
-#pragma GCC unroll 4
-    for (size_t n = 0; n < N; ++n) {
-      const __m256i sums = _mm256_add_epi32(add_pairs(a[n], b[n]), negatives);
-      acc[n] = add_block(d, x[n], sums, acc[n]);
     }
   }
 };
@@ -115,10 +22,10 @@ struct Q80 {
 }  // namespace
 
 void matvec_q8_0(const MatmulArgs& args) {
-  matvec<Q80>(args);
+  matvec<SignedBlocks<Q80>>(args);
 }
 void matmul_q8_0(const MatmulArgs& args) {
-  matmul<Q80>(args);
+  matmul<SignedBlocks<Q80>>(args);
 }
 
 }  // namespace sluice::kernels::avx2

@@ -33,6 +33,7 @@ struct Token {
 union alignas(64) TokenSums {
   int32_t start[16];  ///< −offset · Σx of the stretch's blocks or sub-blocks
   int32_t pair[4];    ///< see super_block.h
+  float columns[8];   ///< Σx of the stretch's blocks of 32, see small_block.h
 };
 
 /// The tokens of one pass over the weights. Lanes are the panel's rows.
@@ -109,7 +110,9 @@ template <class Family>
 void multiply_panel(const MatmulArgs& args, size_t first_token, size_t first_row, Chunk& chunk,
                     Prefetch& prefetch) {
   constexpr size_t kStretchBytes = kStretchColumns / Family::kBlockColumns * Family::kBlockBytes;
-  const TokenRows<Family::kBlockColumns> rows(args);
+  // Super-blocks meet their like, smaller blocks activations in blocks of 32, or several of them.
+  constexpr size_t kTokenBlock = Family::kBlockColumns == kSuperBlock ? kSuperBlock : kSmallBlock;
+  const TokenRows<kTokenBlock> rows(args);
   const std::byte* weights = args.weights + first_row * args.row_bytes;
   Panel<kStretchBytes> panel(weights, args.row_bytes, args.row_count - first_row, prefetch);
   for (size_t t = 0; t < chunk.count; ++t) chunk.acc[t] = _mm512_setzero_ps();

@@ -4,21 +4,13 @@
 namespace sluice::kernels::avx512 {
 namespace {
 
-struct Q40 {
-  static constexpr size_t kBlockBytes = 18;
+struct Q40 : HalfScaled<32, 18> {
   static constexpr int kOffset = 8;
 
   static inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
     constexpr size_t kQs = 2;  // offsetof(BlockQ4_0, qs)
-    const __m512i low_half = _mm512_set1_epi8(15);
-    for (size_t b = 0; b < 2; ++b) {
-      __m512i packed[4];
-      load_dwords(blocks, (2 * index + b) * kBlockBytes + kQs, packed);
-      for (size_t i = 0; i < 4; ++i) {
-        run[8 * b + i] = _mm512_and_si512(packed[i], low_half);
-        run[8 * b + 4 + i] = _mm512_and_si512(_mm512_srli_epi32(packed[i], 4), low_half);
-      }
-    }
+    for (size_t b = 0; b < 2; ++b)
+      load_half_bytes(blocks, (2 * index + b) * kBlockBytes + kQs, run + 8 * b);
   }
 };
 

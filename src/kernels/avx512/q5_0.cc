@@ -4,42 +4,18 @@
 namespace sluice::kernels::avx512 {
 namespace {
 
-/// The fifth bits of a block's 32 columns, bit i for column i, of each row.
-inline __m512i load_fifth_bits(const PanelBlocks& blocks, size_t offset) {
-  alignas(64) uint32_t bits[kPanelRows];
-  for (size_t r = 0; r < kPanelRows; ++r)
-    std::memcpy(bits + r, blocks.first + offset + r * blocks.row_bytes, sizeof bits[r]);
-  return _mm512_load_si512(bits);
-}
-
-/// The lowest four bits of each lane, one in bit 4 of each byte. The product puts copies of them 7
-/// bits apart, none of which overlap: bit j of copy j lands on bit 8·j + 4.
-inline __m512i spread_to_bytes(__m512i bits) {
-  const __m512i four = _mm512_and_si512(bits, _mm512_set1_epi32(15));
-  const __m512i copies = _mm512_set1_epi32(1 << 4 | 1 << 11 | 1 << 18 | 1 << 25);
-  return _mm512_and_si512(_mm512_mullo_epi32(four, copies), _mm512_set1_epi8(16));
-}
-
-struct Q50 {
-  static constexpr size_t kBlockBytes = 22;
+struct Q50 : HalfScaled<32, 22> {
   static constexpr int kOffset = 16;
 
   static inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
     constexpr size_t kQh = 2;  // offsetof(BlockQ5_0, qh)
     constexpr size_t kQs = 6;  // offsetof(BlockQ5_0, qs)
-    const __m512i low_half = _mm512_set1_epi8(15);
     for (size_t b = 0; b < 2; ++b) {
       const size_t block = (2 * index + b) * kBlockBytes;
-      __m512i packed[4];
-      load_dwords(blocks, block + kQs, packed);
-      __m512i fifths = load_fifth_bits(blocks, block + kQh);
-      for (size_t i = 0; i < 8; ++i) {
-        const __m512i both = packed[i % 4];
-        const __m512i shifted = i < 4 ? both : _mm512_srli_epi32(both, 4);
-        run[8 * b + i] =
-            _mm512_or_si512(_mm512_and_si512(shifted, low_half), spread_to_bytes(fifths));
-        fifths = _mm512_srli_epi32(fifths, 4);
-      }
+      load_half_bytes(blocks, block + kQs, run + 8 * b);
+      __m512i fifths[8];
+      spread_bits(load_dword(blocks, block + kQh), 4, fifths);
+      for (size_t i = 0; i < 8; ++i) run[8 * b + i] = _mm512_or_si512(run[8 * b + i], fifths[i]);
     }
   }
 };

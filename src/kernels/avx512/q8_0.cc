@@ -4,8 +4,7 @@
 namespace sluice::kernels::avx512 {
 namespace {
 
-struct Q80 {
-  static constexpr size_t kBlockBytes = 34;
+struct Q80 : HalfScaled<32, 34> {
   static constexpr int kOffset = 128;
 
   static inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {

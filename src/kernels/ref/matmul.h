@@ -1,5 +1,6 @@
 // The two loops behind every matmul: over quantised blocks, and over float elements. A format gives
 // the loop one function (its block's step, or its widening to float) and is done in a few lines.
+// Where a block of weights spans several of the activations, its step is taken for each of them.
 //
 // Rows outside, tokens inside; each output is computed alone, in the order that defines it. The
 // functions are static, so that nothing here can be shared with code compiled for another ISA.
@@ -15,7 +16,7 @@
 
 namespace sluice::kernels::ref {
 
-/// The piece of an activation row that meets one weight block.
+/// One block of an activation row.
 struct ActivationBlock {
   const int8_t* q;
   const int16_t* sum16;
@@ -35,10 +36,22 @@ static inline const std::byte* activation_row(const MatmulArgs& args, size_t tok
   return args.activations + row * args.activation_stride;
 }
 
-/// add_block(block, x, acc) returns acc with one block's terms added.
-template <class Block, ActivationFormat kFormat,
-          float (*add_block)(const Block&, const ActivationBlock&, float)>
-static void matmul_blocks(const MatmulArgs& args) {
+/// The step of most formats: Σ q·x of `count` columns, times d and the activation's scale.
+static inline float add_scaled(float d, const int8_t* q, const ActivationBlock& x, size_t count,
+                               float acc) {
+  return std::fma(d * x.scale, static_cast<float>(integer_dot(q, x.q, count)), acc);
+}
+
+/// The step for what Q4_1 and Q5_1 add to each weight of a block of 32.
+static inline float add_offset(float m, const ActivationBlock& x, float acc) {
+  return std::fma(m * x.scale, static_cast<float>(x.sum16[0] + x.sum16[1]), acc);
+}
+
+/// A block of weights meets kParts blocks of activations: add_part(block, part, x, acc) returns acc
+/// with the terms of one of them added.
+template <class Block, ActivationFormat kFormat, size_t kParts,
+          float (*add_part)(const Block&, size_t, const ActivationBlock&, float)>
+static void matmul_parts(const MatmulArgs& args) {
   constexpr size_t kElements = kFormat == ActivationFormat::q8_256 ? kSuperBlock : kSmallBlock;
   const ActivationLayout layout = activation_layout(kFormat, args.cols);
   for (size_t r = 0; r < args.row_count; ++r) {
@@ -51,11 +64,23 @@ static void matmul_blocks(const MatmulArgs& args) {
       float acc = 0.0f;
       for (size_t b = 0; b < args.cols / kElements; ++b) {
         const ActivationBlock x = {q + b * kElements, sum16 + b * kElements / 16, scale[b]};
-        acc = add_block(load_block<Block>(weights, b), x, acc);
+        acc = add_part(load_block<Block>(weights, b / kParts), b % kParts, x, acc);
       }
       args.out[t * args.out_stride + r] = acc;
     }
   }
+}
+
+template <class Block, float (*add_block)(const Block&, const ActivationBlock&, float)>
+static float add_only_part(const Block& block, size_t, const ActivationBlock& x, float acc) {
+  return add_block(block, x, acc);
+}
+
+/// Block meets block: add_block(block, x, acc) returns acc with one block's terms added.
+template <class Block, ActivationFormat kFormat,
+          float (*add_block)(const Block&, const ActivationBlock&, float)>
+static void matmul_blocks(const MatmulArgs& args) {
+  matmul_parts<Block, kFormat, 1, add_only_part<Block, add_block>>(args);
 }
 
 /// widen(element) returns the stored weight as a float.

@@ -8,8 +8,7 @@ namespace {
 float add_block(const BlockQ5_0& block, const ActivationBlock& x, float acc) {
   int8_t q[kSmallBlock];
   unpack_q5_0(block, q);
-  const int32_t sum = integer_dot(q, x.q, kSmallBlock);
-  return std::fma(f16_to_f32(block.d) * x.scale, static_cast<float>(sum), acc);
+  return add_scaled(f16_to_f32(block.d), q, x, kSmallBlock, acc);
 }
 
 }  // namespace

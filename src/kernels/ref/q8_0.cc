@@ -6,8 +6,7 @@ namespace sluice::kernels::ref {
 namespace {
 
 float add_block(const BlockQ8_0& block, const ActivationBlock& x, float acc) {
-  const int32_t sum = integer_dot(block.qs, x.q, kSmallBlock);
-  return std::fma(f16_to_f32(block.d) * x.scale, static_cast<float>(sum), acc);
+  return add_scaled(f16_to_f32(block.d), block.qs, x, kSmallBlock, acc);
 }
 
 }  // namespace

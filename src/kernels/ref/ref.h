@@ -13,11 +13,18 @@ void matmul_f32(const MatmulArgs& args);
 void matmul_f16(const MatmulArgs& args);
 void matmul_bf16(const MatmulArgs& args);
 void matmul_q4_0(const MatmulArgs& args);
+void matmul_q4_1(const MatmulArgs& args);
 void matmul_q5_0(const MatmulArgs& args);
+void matmul_q5_1(const MatmulArgs& args);
 void matmul_q8_0(const MatmulArgs& args);
 void matmul_q4_k(const MatmulArgs& args);
 void matmul_q5_k(const MatmulArgs& args);
 void matmul_q6_k(const MatmulArgs& args);
+void matmul_iq4_nl(const MatmulArgs& args);
+void matmul_mxfp4(const MatmulArgs& args);
+void matmul_nvfp4(const MatmulArgs& args);
+void matmul_q1_0(const MatmulArgs& args);
+void matmul_q2_0(const MatmulArgs& args);
 
 void attention_f16(const AttentionArgs& args);
 void attention_f32(const AttentionArgs& args);

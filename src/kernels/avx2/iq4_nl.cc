@@ -1,0 +1,25 @@
+#include "kernels/avx2/iq4_values.h"
+#include "kernels/avx2/signed_block.h"
+
+namespace sluice::kernels::avx2 {
+namespace {
+
+struct Iq4Nl {
+  using Block = BlockIQ4_NL;
+
+  static void weights(const std::byte* const* blocks, Codes& to) {
+    half_bytes(blocks, offsetof(Block, qs), to);
+    look_up(iq4_values(), to);
+  }
+};
+
+}  // namespace
+
+void matvec_iq4_nl(const MatmulArgs& args) {
+  matvec<SignedBlocks<Iq4Nl>>(args);
+}
+void matmul_iq4_nl(const MatmulArgs& args) {
+  matmul<SignedBlocks<Iq4Nl>>(args);
+}
+
+}  // namespace sluice::kernels::avx2

@@ -1,0 +1,25 @@
+#include "kernels/avx512/avx512.h"
+#include "kernels/avx512/iq4_values.h"
+#include "kernels/avx512/small_block.h"
+
+namespace sluice::kernels::avx512 {
+namespace {
+
+struct Iq4Nl : HalfScaled<32, 18> {
+  static constexpr int kOffset = kIq4Offset;
+
+  static inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
+    constexpr size_t kQs = 2;  // offsetof(BlockIQ4_NL, qs)
+    for (size_t b = 0; b < 2; ++b)
+      load_half_bytes(blocks, (2 * index + b) * kBlockBytes + kQs, run + 8 * b);
+    look_up(iq4_codes(), run);
+  }
+};
+
+}  // namespace
+
+void matmul_iq4_nl(const MatmulArgs& args) {
+  multiply_panels<SmallBlocks<Iq4Nl>>(args);
+}
+
+}  // namespace sluice::kernels::avx512

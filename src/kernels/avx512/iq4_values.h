@@ -1,0 +1,21 @@
+// The values of the IQ4 formats (quant/iq4_values.h) as unsigned bytes, in a table for shuffles.
+// Private to the including file.
+#pragma once
+
+#include "kernels/avx512/intrinsics.h"
+#include "quant/iq4_values.h"
+
+namespace sluice::kernels::avx512 {
+namespace {
+
+constexpr int kIq4Offset = 128;
+
+/// What stands for each code: its value plus kIq4Offset.
+inline __m128i iq4_codes() {
+  const auto at = [](size_t i) { return static_cast<char>(kIq4Values[i] + kIq4Offset); };
+  return _mm_setr_epi8(at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), at(8), at(9), at(10),
+                       at(11), at(12), at(13), at(14), at(15));
+}
+
+}  // namespace
+}  // namespace sluice::kernels::avx512

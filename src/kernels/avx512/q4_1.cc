@@ -1,0 +1,24 @@
+#include "kernels/avx512/avx512.h"
+#include "kernels/avx512/small_block.h"
+
+namespace sluice::kernels::avx512 {
+namespace {
+
+struct Q41 : HalfScaled<32, 20> {
+  static constexpr int kOffset = 0;
+  static constexpr bool kHasMin = true;
+
+  static inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
+    constexpr size_t kQs = 4;  // offsetof(BlockQ4_1, qs)
+    for (size_t b = 0; b < 2; ++b)
+      load_half_bytes(blocks, (2 * index + b) * kBlockBytes + kQs, run + 8 * b);
+  }
+};
+
+}  // namespace
+
+void matmul_q4_1(const MatmulArgs& args) {
+  multiply_panels<SmallBlocks<Q41>>(args);
+}
+
+}  // namespace sluice::kernels::avx512

@@ -1,0 +1,14 @@
+#include "quant/decode.h"
+#include "quant/small_block.h"
+
+namespace sluice {
+
+void unpack_q4_1(const BlockQ4_1& block, int8_t* q) {
+  unpack_half_bytes(block.qs, sizeof(block.qs), q);
+}
+
+void decode_q4_1(const std::byte* blocks, size_t block_count, float* out) {
+  decode_scaled_codes<BlockQ4_1, kSmallBlock, unpack_q4_1>(blocks, block_count, out);
+}
+
+}  // namespace sluice
