@@ -36,15 +36,19 @@ enum class Isa { ref, avx2, avx512 };
 ///   Q8_0  acc = fma(d·a, Σ q·x, acc)
 ///   Q4_0  acc = fma(d·a, Σ (q−8)·x, acc)        Q5_0  the same with q−16
 ///   Q6_K  acc = fma(d·a, Σ_s scale_s Σ q·x, acc), q in −32…31, 16 sub-blocks of 16
+///   Q3_K  the same with q in −4…3
+///   IQ4_XS  the same with q among kIq4Values, 8 sub-blocks of 32
 ///   Q4_K, Q5_K  acc = fma(d·a, Σ_s scale_s Σ q·x, acc), then
 ///               acc = fma(−(dmin·a), Σ_s min_s Σ x, acc), 8 sub-blocks of 32
+///   Q2_K  the same with 16 sub-blocks of 16
+///   TQ1_0, TQ2_0  acc = fma(d·a, Σ q·x, acc)
 /// Float formats: sum16 of w[i]·x[i] where each lane step is lane = fma(w, x, lane), the weight
 /// widened to float first.
 struct MatmulArgs {
   const std::byte* weights;  ///< [row_count][row_bytes], the first row to compute
   size_t row_bytes;
   size_t row_count;
-  size_t cols;  ///< elements per row, a multiple of the format's block
+  size_t cols;                   ///< elements per row, a multiple of the format's block
   const std::byte* activations;  ///< rows of activation_layout(format, cols)
   size_t activation_stride;      ///< bytes between rows, a multiple of 64
   const int32_t* token_rows;     ///< [token_count] activation row of token t; null: row t

@@ -13,8 +13,13 @@ void decode_bf16(const std::byte* blocks, size_t block_count, float* out);
 void decode_q4_0(const std::byte* blocks, size_t block_count, float* out);
 void decode_q5_0(const std::byte* blocks, size_t block_count, float* out);
 void decode_q8_0(const std::byte* blocks, size_t block_count, float* out);
+void decode_q2_k(const std::byte* blocks, size_t block_count, float* out);
+void decode_q3_k(const std::byte* blocks, size_t block_count, float* out);
 void decode_q4_k(const std::byte* blocks, size_t block_count, float* out);
 void decode_q5_k(const std::byte* blocks, size_t block_count, float* out);
 void decode_q6_k(const std::byte* blocks, size_t block_count, float* out);
+void decode_iq4_xs(const std::byte* blocks, size_t block_count, float* out);
+void decode_tq1_0(const std::byte* blocks, size_t block_count, float* out);
+void decode_tq2_0(const std::byte* blocks, size_t block_count, float* out);
 
 }  // namespace sluice

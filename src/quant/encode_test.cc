@@ -46,11 +46,11 @@ double relative_rms_error(const std::vector<float>& x, const std::vector<float>&
   return std::sqrt(error / total);
 }
 
-TEST(Encode, EveryFormatWithADecoderHasAnEncoder) {
+TEST(Encode, EveryEncoderHasADecoder) {
   for (uint32_t id = 0; id < kDtypeIdCount; ++id) {
     const DtypeInfo* info = find_dtype(id);
     if (info == nullptr) continue;
-    EXPECT_EQ(info->decode != nullptr, encoder(info->dtype) != nullptr) << info->name;
+    EXPECT_TRUE(encoder(info->dtype) == nullptr || info->decode != nullptr) << info->name;
   }
 }
 
@@ -63,8 +63,7 @@ TEST(Encode, ErrorsFitTheBits) {
   };
   constexpr Limit kLimits[] = {{Dtype::f32, 0},     {Dtype::f16, 2.5e-4},  {Dtype::bf16, 2e-3},
                                {Dtype::q8_0, 6e-3}, {Dtype::q6_k, 2.4e-2}, {Dtype::q5_k, 4.5e-2},
-                               {Dtype::q4_k, 9e-2}, {Dtype::q4_0, 0.11},
-                               {Dtype::q5_0, 5.5e-2}};
+                               {Dtype::q4_k, 9e-2}, {Dtype::q4_0, 0.11},   {Dtype::q5_0, 5.5e-2}};
   for (const float magnitude : {1e-2f, 1.0f, 300.0f}) {
     const std::vector<float> x = bell_curve(64 * 256, magnitude);
     for (const Limit& limit : kLimits) {

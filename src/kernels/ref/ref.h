@@ -15,9 +15,14 @@ void matmul_bf16(const MatmulArgs& args);
 void matmul_q4_0(const MatmulArgs& args);
 void matmul_q5_0(const MatmulArgs& args);
 void matmul_q8_0(const MatmulArgs& args);
+void matmul_q2_k(const MatmulArgs& args);
+void matmul_q3_k(const MatmulArgs& args);
 void matmul_q4_k(const MatmulArgs& args);
 void matmul_q5_k(const MatmulArgs& args);
 void matmul_q6_k(const MatmulArgs& args);
+void matmul_iq4_xs(const MatmulArgs& args);
+void matmul_tq1_0(const MatmulArgs& args);
+void matmul_tq2_0(const MatmulArgs& args);
 
 void attention_f16(const AttentionArgs& args);
 void attention_f32(const AttentionArgs& args);
