@@ -68,30 +68,13 @@ struct NibbleBlocks {
     _mm256_store_ps(panel.d, half_of_each(blocks, offsetof(Block, d)));
   }
 
-  /// Σ q·x of one half. All four pair sums fit an int16: 4 · 31 · 127 · 2 < 2^15.
-  template <size_t N>
-  static void sum_half(const PanelBlock& panel, size_t half, const Activations* x, __m256i* sums) {
-    __m256i pairs[N];
-#pragma GCC unroll 4
-    for (size_t i = 0; i < kSmallBlock / 8; ++i) {
-      const __m256i q = load32(panel.codes[i][half]);
-#pragma GCC unroll 4
-      for (size_t n = 0; n < N; ++n) {
-        const __m256i products = _mm256_maddubs_epi16(q, broadcast8(x[n].q + 8 * i));
-        pairs[n] = i == 0 ? products : _mm256_add_epi16(pairs[n], products);
-        keep(pairs[n]);
-      }
-    }
-#pragma GCC unroll 4
-    for (size_t n = 0; n < N; ++n) sums[n] = widen_pairs(pairs[n]);
-  }
-
   template <size_t N>
   static void add_panel(const PanelBlock& panel, const Activations* x, __m256* acc) {
     __m256i a[N];
     __m256i b[N];
-    sum_half<N>(panel, 0, x, a);
-    sum_half<N>(panel, 1, x, b);
+    static_assert(4 * 31 * 127 * 2 < 1 << 15, "the pair sums of four steps fit an int16");
+    sum_codes<4, N>(panel.codes, 0, x, a);
+    sum_codes<4, N>(panel.codes, 1, x, b);
     const __m256 d = _mm256_load_ps(panel.d);
 #pragma GCC unroll 4
     for (size_t n = 0; n < N; ++n) acc[n] = add_block(d, x[n], add_pairs(a[n], b[n]), acc[n]);

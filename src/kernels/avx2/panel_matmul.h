@@ -90,6 +90,26 @@ struct Chunk {
   size_t row_count;
 };
 
+/// Σ q·x over the first 8 · kSteps columns of half A or B of unpacked codes, two lanes per row.
+/// REQUIRES: kSteps pair sums fit an int16.
+template <size_t kSteps, size_t N>
+inline void sum_codes(const uint8_t (*codes)[2][32], size_t half, const Activations* x,
+                      __m256i* sums) {
+  __m256i pairs[N];
+#pragma GCC unroll 4
+  for (size_t i = 0; i < kSteps; ++i) {
+    const __m256i q = load32(codes[i][half]);
+#pragma GCC unroll 4
+    for (size_t n = 0; n < N; ++n) {
+      const __m256i products = _mm256_maddubs_epi16(q, broadcast8(x[n].q + 8 * i));
+      pairs[n] = i == 0 ? products : _mm256_add_epi16(pairs[n], products);
+      keep(pairs[n]);
+    }
+  }
+#pragma GCC unroll 4
+  for (size_t n = 0; n < N; ++n) sums[n] = widen_pairs(pairs[n]);
+}
+
 /// Passes the tokens [t, t + N) over a chunk. Between chunks the accumulators rest in args.out.
 template <class Format, size_t N>
 inline void matmul_tile(const MatmulArgs& args, const Chunk<Format>& chunk, size_t t) {

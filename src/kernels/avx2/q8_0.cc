@@ -1,16 +1,6 @@
-// Q8_0 has signed weights, and vpmaddubsw wants one unsigned side: the magnitudes of the weights,
-// whose sign goes to the activations. A file may hold −128; its magnitude is 128 as an unsigned
-// byte, and 128 · 127 · 2 < 2^15.
-//
-// matvec does this with vpsignb. In a panel an exclusive or does: with m = −1 where w < 0, else 0,
-//   w·x = |w|·((x ^ m) − m) = |w|·(x ^ m) + (w < 0 ? |w| : 0),
-// and the last term belongs to the weights alone: it is summed while unpacking. Here, too, pair
-// sums fit: 128 · −128 · 2 = −2^15.
-//
-// Tried for the panel on Zen 4, where this way makes 75 GMAC/s: vpsignb, which shares its two ports
-// with the products, 62; w + 128 as two half bytes, four of whose pair sums fit an int16, 56.
 #include "kernels/avx2/avx2.h"
 #include "kernels/avx2/panel_matmul.h"
+#include "kernels/avx2/signed_codes.h"
 #include "quant/blocks.h"
 
 namespace sluice::kernels::avx2 {
@@ -40,27 +30,9 @@ struct Q80 {
 #pragma GCC unroll 8
     for (size_t r = 0; r < kPanelRows; ++r) {
       const __m256i w = load32(blocks[r] + offsetof(BlockQ8_0, qs));
-      sums[r] = widen_pairs(_mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(xq, w)));
+      sums[r] = widen_pairs(signed_pairs(w, xq));
     }
     return add_block(half_of_each(blocks, offsetof(BlockQ8_0, d)), x, sum_each(sums), acc);
-  }
-
-  /// Turns the weights in `magnitudes` into magnitudes and flips; returns the negatives' sum, two
-  /// lanes per row.
-  static __m256i split_signs(PanelBlock& panel, size_t half) {
-    __m256i negatives = _mm256_setzero_si256();
-#pragma GCC unroll 4
-    for (size_t i = 0; i < kSmallBlock / 8; ++i) {
-      const __m256i w = load32(panel.magnitudes[i][half]);
-      const __m256i flip = _mm256_cmpgt_epi8(_mm256_setzero_si256(), w);
-      const __m256i magnitude = _mm256_abs_epi8(w);
-      store32(panel.magnitudes[i][half], magnitude);
-      store32(panel.flips[i][half], flip);
-      const __m256i pairs =
-          _mm256_maddubs_epi16(_mm256_and_si256(magnitude, flip), _mm256_set1_epi8(1));
-      negatives = _mm256_add_epi32(negatives, widen_pairs(pairs));
-    }
-    return negatives;
   }
 
   static void unpack(const std::byte* const* blocks, PanelBlock& panel) {
@@ -74,9 +46,9 @@ struct Q80 {
       }
       interleave(pair, panel.magnitudes[2 * piece][0]);
     }
-    const __m256i a = split_signs(panel, 0);
-    const __m256i b = split_signs(panel, 1);
-    store32(panel.negative_sums, add_pairs(a, b));
+    const __m256i a = split_signs(panel.magnitudes, panel.flips, 0);
+    const __m256i b = split_signs(panel.magnitudes, panel.flips, 1);
+    store32(panel.negative_sums, add_pairs(widen_pairs(a), widen_pairs(b)));
     _mm256_store_ps(panel.d, half_of_each(blocks, offsetof(BlockQ8_0, d)));
   }
 
