@@ -39,7 +39,17 @@ std::vector<float> random_floats(size_t count) {
   return x;
 }
 
-/// The pool, filled with copies of one encoded matrix. Only one lives at a time.
+/// Encodes random weights; where there is no encoder, random bytes serve.
+void make_matrix(const DtypeInfo& info, size_t elements, std::byte* blocks) {
+  const size_t block_count = elements / info.block_elements;
+  if (const EncodeFn encode = encoder(info.dtype); encode != nullptr)
+    return encode(random_floats(elements).data(), block_count, blocks);
+  Random random(elements);
+  for (size_t i = 0; i < block_count * info.block_bytes; ++i)
+    blocks[i] = static_cast<std::byte>(random.next());
+}
+
+/// The pool, filled with copies of one matrix. Only one lives at a time.
 struct WeightPool {
   Dtype dtype;
   size_t matrix_bytes;
@@ -51,10 +61,8 @@ struct WeightPool {
     if (pool != nullptr && pool->dtype == dtype && pool->matrix_bytes == bytes) return *pool;
     pool.reset();
     pool = std::make_unique<WeightPool>(WeightPool{dtype, bytes, make_lines(kPoolBytes)});
-    const DtypeInfo& info = dtype_info(dtype);
-    const std::vector<float> x = random_floats(rows * cols);
     std::byte* base = pool->lines.front().bytes;
-    encoder(dtype)(x.data(), x.size() / info.block_elements, base);
+    make_matrix(dtype_info(dtype), rows * cols, base);
     for (size_t i = 1; i < pool->matrix_count(); ++i)
       std::copy_n(base, bytes, base + i * pool->stride());
     return *pool;

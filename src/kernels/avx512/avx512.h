@@ -9,9 +9,14 @@ namespace sluice::kernels::avx512 {
 void matmul_q4_0(const MatmulArgs& args);
 void matmul_q5_0(const MatmulArgs& args);
 void matmul_q8_0(const MatmulArgs& args);
+void matmul_q2_k(const MatmulArgs& args);
+void matmul_q3_k(const MatmulArgs& args);
 void matmul_q4_k(const MatmulArgs& args);
 void matmul_q5_k(const MatmulArgs& args);
 void matmul_q6_k(const MatmulArgs& args);
+void matmul_iq4_xs(const MatmulArgs& args);
+void matmul_tq1_0(const MatmulArgs& args);
+void matmul_tq2_0(const MatmulArgs& args);
 
 void matmul_f32(const MatmulArgs& args);
 void matmul_f16(const MatmulArgs& args);

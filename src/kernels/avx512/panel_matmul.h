@@ -32,7 +32,7 @@ struct Token {
 /// What depends on a token's sums and not on the weights.
 union alignas(64) TokenSums {
   int32_t start[16];  ///< −offset · Σx of the stretch's blocks or sub-blocks
-  int32_t pair[4];    ///< see super_block.h
+  int32_t pair[8];    ///< see super_block.h
 };
 
 /// The tokens of one pass over the weights. Lanes are the panel's rows.
