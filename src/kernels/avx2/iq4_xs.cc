@@ -11,11 +11,12 @@ struct IQ4XS {
   static constexpr size_t kSubBlock = 32;
   static constexpr size_t kCodeMax = 127;
   static constexpr bool kSigned = true;
+  static constexpr bool kTwoSubBlocks = true;
   static constexpr bool kHasMin = false;
 
   template <class Source>
   static __m256i codes(const Source& source, size_t g) {
-    return iq4_values(low_half_bytes(source.load_halves(offsetof(BlockIQ4_XS, qs) + 16 * g)));
+    return iq4_values(four_bits(source, offsetof(BlockIQ4_XS, qs), g));
   }
 
   /// quant/blocks.h describes the packing.

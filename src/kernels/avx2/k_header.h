@@ -26,6 +26,7 @@ struct KHeader {
   static constexpr size_t kOffsetD = offsetof(Block, d);
   static constexpr size_t kSubBlock = 32;
   static constexpr bool kSigned = false;
+  static constexpr bool kTwoSubBlocks = false;
   static constexpr bool kHasMin = true;
 
   static __m256i scales(const std::byte* block) {

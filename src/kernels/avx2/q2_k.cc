@@ -10,6 +10,7 @@ struct Q2K {
   static constexpr size_t kSubBlock = 16;
   static constexpr size_t kCodeMax = 3;
   static constexpr bool kSigned = false;
+  static constexpr bool kTwoSubBlocks = false;
   static constexpr bool kHasMin = true;
 
   template <class Source>

@@ -11,6 +11,7 @@ struct Q3K {
   static constexpr size_t kSubBlock = 16;
   static constexpr size_t kCodeMax = 7;
   static constexpr bool kSigned = false;
+  static constexpr bool kTwoSubBlocks = false;
   static constexpr bool kHasMin = false;
 
   template <class Source>

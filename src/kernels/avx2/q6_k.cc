@@ -11,6 +11,7 @@ struct Q6K {
   static constexpr size_t kSubBlock = 16;
   static constexpr size_t kCodeMax = 63;
   static constexpr bool kSigned = false;
+  static constexpr bool kTwoSubBlocks = false;
   static constexpr bool kHasMin = false;
 
   template <class Source>

@@ -13,8 +13,9 @@
 //   kBlockBytes, kOffsetD
 //   kSubBlock, kCodeMax    columns per scale, and the largest code
 //   kSigned                whether codes are the weights themselves; there are no sum_weights then
+//   kTwoSubBlocks          how codes lie, see column() below
 //   kHasMin                dmin follows d, and sum_weights are mins; otherwise they belong to d
-//   codes(source, g)       the 32 codes of the columns from 32·g on
+//   codes(source, g)       the codes of register g of eight (sources.h)
 //   scales(block)          int16 scales in order; if there are only eight, twice
 //   sum_weights(block)     int16 factors of sum16
 #pragma once
@@ -74,12 +75,22 @@ struct SuperBlocks {
     __m256i mins;    ///< Σ min · Σ x, if the format has mins
   };
 
-  /// What the products of the columns from 32·g on are multiplied by.
+  /// The first of 16 columns that are piece 0 or 1 of register g. In order; or the first halves of
+  /// two sub-blocks of 32, followed by their second halves.
+  static constexpr size_t column(size_t g, size_t piece) {
+    if (!Format::kTwoSubBlocks) return 32 * g + 16 * piece;
+    return 32 * (g / 2 * 2 + piece) + 16 * (g % 2);
+  }
+
+  /// What the products of register g are multiplied by.
   static __m256i scales_of(__m256i scales, size_t g) {
-    if constexpr (Format::kSubBlock == 32) return _mm256_shuffle_epi8(scales, word_shuffle(g, g));
+    const size_t low = column(g, 0) / Format::kSubBlock % 8;
+    const size_t high = column(g, 1) / Format::kSubBlock % 8;
+    if constexpr (Format::kSubBlock == 32)
+      return _mm256_shuffle_epi8(scales, word_shuffle(low, high));
     const __m256i eight = g < 4 ? _mm256_permute2x128_si256(scales, scales, 0x00)
                                 : _mm256_permute2x128_si256(scales, scales, 0x11);
-    return _mm256_shuffle_epi8(eight, word_shuffle(2 * g % 8, 2 * g % 8 + 1));
+    return _mm256_shuffle_epi8(eight, word_shuffle(low, high));
   }
 
   static RowSums row_sums(const std::byte* block, const Activations& x) {
@@ -115,7 +126,20 @@ struct SuperBlocks {
     return acc;
   }
 
-  static __m256 add_rows(const std::byte* const* blocks, const Activations& x, __m256 acc) {
+  /// Puts a block's activations in the order of codes.
+  static void arrange(const int8_t* from, int8_t* to) {
+    for (size_t g = 0; g < 8; ++g) {
+      const auto* q = reinterpret_cast<const std::byte*>(from);
+      store32(to + 32 * g, load16_each(q + column(g, 0), q + column(g, 1)));
+    }
+  }
+
+  static __m256 add_rows(const std::byte* const* blocks, Activations x, __m256 acc) {
+    alignas(32) int8_t arranged[Format::kTwoSubBlocks ? kSuperBlock : 1];
+    if constexpr (Format::kTwoSubBlocks) {
+      arrange(x.q, arranged);
+      x.q = arranged;
+    }
     __m256i scaled[kPanelRows];
     __m256i mins[kPanelRows];
     for (size_t r = 0; r < kPanelRows; ++r) {
@@ -139,7 +163,7 @@ struct SuperBlocks {
 #pragma GCC unroll 4
         for (size_t j = 0; j < 4; ++j)
           pair[j] = Format::codes(TwoBlocks{blocks[j], blocks[j + 4], piece}, g);
-        interleave(pair, panel.codes[4 * g + 2 * piece][0]);
+        interleave(pair, panel.codes[column(g, piece) / 8][0]);
       }
     }
   }
