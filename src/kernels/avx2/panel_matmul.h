@@ -57,7 +57,7 @@ inline Activations activations(const MatmulArgs& args, size_t t) {
 class Panel {
  public:
   Panel(const MatmulArgs& args, size_t first_row)
-      : next_panel_(args.weights + (first_row + kPanelRows) * args.row_bytes) {
+      : fetch_from_(args.weights + first_row * args.row_bytes + lead_bytes(args.row_bytes)) {
     const size_t left = args.row_count - first_row;
     row_count_ = left < kPanelRows ? left : kPanelRows;
     for (size_t r = 0; r < kPanelRows; ++r)
@@ -69,14 +69,20 @@ class Panel {
   template <class Format>
   void find_blocks(size_t block, const std::byte** blocks, Prefetch& prefetch) const {
     for (size_t r = 0; r < kPanelRows; ++r) blocks[r] = rows_[r] + block * Format::kBlockBytes;
-    prefetch.reach(next_panel_ + (block + 1) * kPanelRows * Format::kBlockBytes);
+    prefetch.reach(fetch_from_ + (block + 1) * kPanelRows * Format::kBlockBytes);
   }
 
   size_t row_count() const { return row_count_; }
 
  private:
+  static constexpr size_t lead_bytes(size_t row_bytes) {
+    constexpr size_t kLeast = 6144;
+    const size_t panel = kPanelRows * row_bytes;
+    return panel > kLeast ? panel : kLeast;
+  }
+
   const std::byte* rows_[kPanelRows];
-  const std::byte* next_panel_;
+  const std::byte* fetch_from_;
   size_t row_count_;
 };
 

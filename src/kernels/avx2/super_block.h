@@ -134,12 +134,17 @@ struct SuperBlocks {
     }
   }
 
-  static __m256 add_rows(const std::byte* const* blocks, Activations x, __m256 acc) {
-    alignas(32) int8_t arranged[Format::kTwoSubBlocks ? kSuperBlock : 1];
+  static __m256 add_rows(const std::byte* const* blocks, const Activations& x, __m256 acc) {
     if constexpr (Format::kTwoSubBlocks) {
-      arrange(x.q, arranged);
-      x.q = arranged;
+      alignas(32) int8_t q[kSuperBlock];
+      arrange(x.q, q);
+      return add_arranged(blocks, {q, x.sum16, x.scale}, acc);
+    } else {
+      return add_arranged(blocks, x, acc);
     }
+  }
+
+  static __m256 add_arranged(const std::byte* const* blocks, const Activations& x, __m256 acc) {
     __m256i scaled[kPanelRows];
     __m256i mins[kPanelRows];
     for (size_t r = 0; r < kPanelRows; ++r) {
