@@ -40,8 +40,12 @@ enum class Isa { ref, avx2, avx512 };
 ///   Q1_0, Q2_0, NVFP4  as Q8_0 for each 32 columns of the block (NVFP4: 16 with their own d_s),
 ///                      ascending, with the a of those columns
 ///   Q6_K  acc = fma(d·a, Σ_s scale_s Σ q·x, acc), q in −32…31, 16 sub-blocks of 16
+///   Q3_K  the same with q in −4…3
+///   IQ4_XS  the same with q among kIq4Values, 8 sub-blocks of 32
 ///   Q4_K, Q5_K  acc = fma(d·a, Σ_s scale_s Σ q·x, acc), then
 ///               acc = fma(−(dmin·a), Σ_s min_s Σ x, acc), 8 sub-blocks of 32
+///   Q2_K  the same with 16 sub-blocks of 16
+///   TQ1_0, TQ2_0  acc = fma(d·a, Σ q·x, acc)
 /// Float formats: sum16 of w[i]·x[i] where each lane step is lane = fma(w, x, lane), the weight
 /// widened to float first.
 struct MatmulArgs {

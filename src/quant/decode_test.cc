@@ -23,10 +23,14 @@ struct ForeignFormat {
 };
 constexpr ForeignFormat kForeignFormats[] = {
     {Dtype::f16, "f16"},     {Dtype::bf16, "bf16"},     {Dtype::q4_0, "q4_0"},
-    {Dtype::q4_1, "q4_1"},   {Dtype::q5_0, "q5_0"},     {Dtype::q5_1, "q5_1"},
-    {Dtype::q8_0, "q8_0"},   {Dtype::q4_k, "q4_K"},     {Dtype::q5_k, "q5_K"},
-    {Dtype::q6_k, "q6_K"},   {Dtype::iq4_nl, "iq4_nl"}, {Dtype::mxfp4, "mxfp4"},
-    {Dtype::nvfp4, "nvfp4"}, {Dtype::q1_0, "q1_0"},     {Dtype::q2_0, "q2_0"},
+    {Dtype::q5_0, "q5_0"},   {Dtype::q8_0, "q8_0"},     {Dtype::q2_k, "q2_K"},
+    {Dtype::q3_k, "q3_K"},   {Dtype::q4_k, "q4_K"},     {Dtype::q5_k, "q5_K"},
+    {Dtype::q6_k, "q6_K"},   {Dtype::iq4_xs, "iq4_xs"}, {Dtype::tq1_0, "tq1_0"},
+    {Dtype::tq2_0, "tq2_0"}, {Dtype::q4_1, "q4_1"},     {Dtype::q5_0, "q5_0"},
+    {Dtype::q5_1, "q5_1"},   {Dtype::q8_0, "q8_0"},     {Dtype::q4_k, "q4_K"},
+    {Dtype::q5_k, "q5_K"},   {Dtype::q6_k, "q6_K"},     {Dtype::iq4_nl, "iq4_nl"},
+    {Dtype::mxfp4, "mxfp4"}, {Dtype::nvfp4, "nvfp4"},   {Dtype::q1_0, "q1_0"},
+    {Dtype::q2_0, "q2_0"},
 };
 
 std::vector<char> read_file(const std::string& path) {
@@ -74,7 +78,7 @@ TEST(Decode, EveryByteOfABlockMatters) {
   for (const ForeignFormat& format : kForeignFormats) {
     const DtypeInfo& info = dtype_info(format.dtype);
     SCOPED_TRACE(info.name);
-    std::vector<std::byte> block(info.block_bytes, std::byte{0x35});
+    std::vector<std::byte> block(info.block_bytes, std::byte{0x36});
     std::vector<float> before(info.block_elements), after(info.block_elements);
     info.decode(block.data(), 1, before.data());
     for (size_t i = 0; i < block.size(); ++i) {

@@ -26,8 +26,8 @@ TEST(DtypeDeathTest, PartOfABlockIsAMistake) {
 
 TEST(Dtype, ListsWhatItCanDecode) {
   EXPECT_EQ(supported_dtypes(),
-            "F32, F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K, IQ4_NL, BF16, MXFP4, "
-            "NVFP4, Q1_0, Q2_0");
+            "F32, F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, "
+            "IQ4_XS, BF16, TQ1_0, TQ2_0, MXFP4, NVFP4, Q1_0, Q2_0");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "base/half.h"
 #include "quant/rounding.h"
+#include "quant/sub_blocks.h"
 
 namespace sluice {
 namespace {
@@ -40,12 +41,7 @@ void pack_k_scales(const KScales& scales, uint8_t* packed) {
 void decode_k_block(uint16_t d, uint16_t dmin, const uint8_t* packed_scales, const int8_t* q,
                     float* out) {
   const KScales scales = unpack_k_scales(packed_scales);
-  for (size_t s = 0; s < kKSubBlocks; ++s) {
-    const float scale = f16_to_f32(d) * static_cast<float>(scales.scale[s]);
-    const float min = f16_to_f32(dmin) * static_cast<float>(scales.min[s]);
-    for (size_t i = s * kSubBlock; i < (s + 1) * kSubBlock; ++i)
-      out[i] = scale * static_cast<float>(q[i]) - min;
-  }
+  decode_scaled_with_min(d, dmin, scales.scale, scales.min, q, out);
 }
 
 KEncoding encode_k_block(const float* x, int q_max) {

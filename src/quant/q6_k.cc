@@ -3,6 +3,7 @@
 #include "quant/decode.h"
 #include "quant/encode.h"
 #include "quant/rounding.h"
+#include "quant/sub_blocks.h"
 
 namespace sluice {
 namespace {
@@ -44,11 +45,7 @@ void decode_q6_k(const std::byte* blocks, size_t block_count, float* out) {
     const auto block = load_block<BlockQ6_K>(blocks, b);
     int8_t q[kSuperBlock];
     unpack_q6_k(block, q);
-    for (size_t s = 0; s < kSubBlocks; ++s) {
-      const float scale = f16_to_f32(block.d) * static_cast<float>(block.scales[s]);
-      for (size_t i = s * kSubBlock; i < (s + 1) * kSubBlock; ++i)
-        out[i] = scale * static_cast<float>(q[i]);
-    }
+    decode_scaled(block.d, block.scales, q, out);
   }
 }
 

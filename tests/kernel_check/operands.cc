@@ -101,6 +101,15 @@ void set_ends(BlockQ5_1& block, bool high) {
 void set_ends(BlockQ8_0& block, bool high) {
   std::memset(block.qs, high ? 0x7f : 0x80, 32);
 }
+void set_ends(BlockQ2_K& block, bool high) {
+  std::memset(block.scales, 0xff, sizeof(block.scales));
+  std::memset(block.qs, high ? 0xff : 0, sizeof(block.qs));
+}
+void set_ends(BlockQ3_K& block, bool high) {
+  std::memset(block.hmask, high ? 0xff : 0, sizeof(block.hmask));
+  std::memset(block.qs, high ? 0xff : 0, sizeof(block.qs));
+  std::memset(block.scales, high ? 0xff : 0, sizeof(block.scales));
+}
 void set_ends(BlockQ4_K& block, bool high) {
   std::memset(block.scales, 0xff, sizeof(block.scales));
   std::memset(block.qs, high ? 0xff : 0, sizeof(block.qs));
@@ -114,6 +123,18 @@ void set_ends(BlockQ6_K& block, bool high) {
   std::memset(block.ql, high ? 0xff : 0, sizeof(block.ql));
   std::memset(block.qh, high ? 0xff : 0, sizeof(block.qh));
   std::memset(block.scales, high ? 0x7f : 0x80, sizeof(block.scales));
+}
+void set_ends(BlockIQ4_XS& block, bool high) {
+  block.scales_h = high ? 0xffff : 0;
+  std::memset(block.scales_l, high ? 0xff : 0, sizeof(block.scales_l));
+  std::memset(block.qs, high ? 0xff : 0, sizeof(block.qs));
+}
+void set_ends(BlockTQ1_0& block, bool high) {
+  std::memset(block.qs, high ? 0xff : 0, sizeof(block.qs));
+  std::memset(block.qh, high ? 0xff : 0, sizeof(block.qh));
+}
+void set_ends(BlockTQ2_0& block, bool high) {
+  std::memset(block.qs, high ? 0xff : 0, sizeof(block.qs));
 }
 void set_ends(BlockIQ4_NL& block, bool high) {
   std::memset(block.qs, high ? 0xff : 0, sizeof(block.qs));
@@ -190,12 +211,22 @@ void fill_weights(Dtype dtype, WeightKind kind, size_t block_count, Random& rand
       return fill_blocks<BlockQ5_1>(kind, block_count, random, blocks);
     case Dtype::q8_0:
       return fill_blocks<BlockQ8_0>(kind, block_count, random, blocks);
+    case Dtype::q2_k:
+      return fill_blocks<BlockQ2_K>(kind, block_count, random, blocks);
+    case Dtype::q3_k:
+      return fill_blocks<BlockQ3_K>(kind, block_count, random, blocks);
     case Dtype::q4_k:
       return fill_blocks<BlockQ4_K>(kind, block_count, random, blocks);
     case Dtype::q5_k:
       return fill_blocks<BlockQ5_K>(kind, block_count, random, blocks);
     case Dtype::q6_k:
       return fill_blocks<BlockQ6_K>(kind, block_count, random, blocks);
+    case Dtype::iq4_xs:
+      return fill_blocks<BlockIQ4_XS>(kind, block_count, random, blocks);
+    case Dtype::tq1_0:
+      return fill_blocks<BlockTQ1_0>(kind, block_count, random, blocks);
+    case Dtype::tq2_0:
+      return fill_blocks<BlockTQ2_0>(kind, block_count, random, blocks);
     case Dtype::iq4_nl:
       return fill_blocks<BlockIQ4_NL>(kind, block_count, random, blocks);
     case Dtype::mxfp4:

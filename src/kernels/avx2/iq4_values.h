@@ -8,10 +8,16 @@
 namespace sluice::kernels::avx2 {
 namespace {
 
+/// Element by element, because to load the array would be to define it here for the whole program.
 inline __m128i iq4_values() {
-  const auto at = [](size_t i) { return static_cast<char>(kIq4Values[i]); };
-  return _mm_setr_epi8(at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), at(8), at(9), at(10),
-                       at(11), at(12), at(13), at(14), at(15));
+  constexpr const auto& v = kIq4Values;
+  return _mm_setr_epi8(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10], v[11],
+                       v[12], v[13], v[14], v[15]);
+}
+
+/// REQUIRES: codes are below 16.
+inline __m256i iq4_values(__m256i codes) {
+  return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(iq4_values()), codes);
 }
 
 }  // namespace

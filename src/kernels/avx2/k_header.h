@@ -25,15 +25,13 @@ struct KHeader {
   static constexpr size_t kBlockBytes = sizeof(Block);
   static constexpr size_t kOffsetD = offsetof(Block, d);
   static constexpr size_t kSubBlock = 32;
+  static constexpr bool kSigned = false;
+  static constexpr bool kTwoSubBlocks = false;
   static constexpr bool kHasMin = true;
 
   static __m256i scales(const std::byte* block) {
     const __m128i bytes = scales_and_mins(block + offsetof(Block, scales));
     return _mm256_broadcastsi128_si256(_mm_cvtepu8_epi16(bytes));
-  }
-
-  static __m256i scales_of(__m256i scales, size_t g) {
-    return _mm256_shuffle_epi8(scales, word_shuffle(g, g));
   }
 
   static __m256i sum_weights(const std::byte* block) {

@@ -45,5 +45,14 @@ inline void interleave(const __m256i* pair, void* to) {
   _mm256_storeu_si256(registers + 3, _mm256_unpackhi_epi64(pair[2], pair[3]));
 }
 
+/// The same with one register per row, of which `piece` is the half to take.
+inline void interleave_rows(const __m256i* rows, size_t piece, void* to) {
+  __m256i pair[4];
+  for (size_t j = 0; j < 4; ++j)
+    pair[j] = piece == 0 ? _mm256_permute2x128_si256(rows[j], rows[j + 4], 0x20)
+                         : _mm256_permute2x128_si256(rows[j], rows[j + 4], 0x31);
+  interleave(pair, to);
+}
+
 }  // namespace
 }  // namespace sluice::kernels::avx2

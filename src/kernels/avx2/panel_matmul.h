@@ -4,8 +4,13 @@
 // matvec, for one token, reads the blocks of eight rows side by side, straight from where they lie.
 // matmul unpacks a panel once, chunk by chunk so that it stays in L1, and passes all tokens over
 // it, four at a time in registers. Eight rows are too many streams for the hardware's prefetcher;
-// but panels follow each other in memory, so a cursor walks straight on, one panel and a little
-// more ahead.
+// but panels follow each other in memory, so a cursor walks straight on, one panel ahead. Panels of
+// short rows are too small a lead: with the least one below, weights of 512 and 768 columns came
+// from RAM 8 to 24 % faster (one core of an EPYC Genoa, 2026). A lead of 12 KiB for 2048 columns of
+// Q4_K in place of 9 lost as much.
+//
+// Tried and dropped for tokens left over by fours: tiles of 3 and 2 in place of 4 and 1. A lone
+// token costs only a fifth more than one of four, and five took as long as before.
 //
 // A Format has
 //   kElements, kBlockBytes       of one block, which may meet several of the activations
@@ -24,10 +29,6 @@ namespace sluice::kernels::avx2 {
 namespace {
 
 constexpr size_t kTokenTile = 4;  ///< tokens that pass over a panel together
-
-/// How far fetching is ahead of the next panel. Panels of short rows would else be too near: with
-/// 768 columns of Q4_0 11 GB/s became 15; 8 KiB lost some of it (one core of an EPYC Genoa, 2026).
-constexpr size_t kLeadBytes = 2048;
 
 /// Columns of the activation block that meets weights in blocks of `elements`: super-blocks meet
 /// their like, smaller blocks those of 32, or several of them.
@@ -70,7 +71,7 @@ inline Activations activations(const MatmulArgs& args, size_t t) {
 class Panel {
  public:
   Panel(const MatmulArgs& args, size_t first_row)
-      : next_panel_(args.weights + (first_row + kPanelRows) * args.row_bytes) {
+      : ahead_(args.weights + first_row * args.row_bytes + lead_bytes(args.row_bytes)) {
     const size_t left = args.row_count - first_row;
     row_count_ = left < kPanelRows ? left : kPanelRows;
     for (size_t r = 0; r < kPanelRows; ++r)
@@ -82,14 +83,20 @@ class Panel {
   template <class Format>
   void find_blocks(size_t block, const std::byte** blocks, Prefetch& prefetch) const {
     for (size_t r = 0; r < kPanelRows; ++r) blocks[r] = rows_[r] + block * Format::kBlockBytes;
-    prefetch.reach(next_panel_ + (block + 1) * kPanelRows * Format::kBlockBytes + kLeadBytes);
+    prefetch.reach(ahead_ + (block + 1) * kPanelRows * Format::kBlockBytes);
   }
 
   size_t row_count() const { return row_count_; }
 
  private:
+  static constexpr size_t lead_bytes(size_t row_bytes) {
+    constexpr size_t kLeast = 6144;
+    const size_t panel = kPanelRows * row_bytes;
+    return panel > kLeast ? panel : kLeast;
+  }
+
   const std::byte* rows_[kPanelRows];
-  const std::byte* next_panel_;
+  const std::byte* ahead_;
   size_t row_count_;
 };
 
@@ -102,6 +109,26 @@ struct Chunk {
   size_t row;
   size_t row_count;
 };
+
+/// Σ q·x over the first 8 · kSteps columns of half A or B of unpacked codes, two lanes per row.
+/// REQUIRES: kSteps pair sums fit an int16.
+template <size_t kSteps, size_t N>
+inline void sum_codes(const uint8_t (*codes)[2][32], size_t half, const Activations* x,
+                      __m256i* sums) {
+  __m256i pairs[N];
+#pragma GCC unroll 4
+  for (size_t i = 0; i < kSteps; ++i) {
+    const __m256i q = load32(codes[i][half]);
+#pragma GCC unroll 4
+    for (size_t n = 0; n < N; ++n) {
+      const __m256i products = _mm256_maddubs_epi16(q, broadcast8(x[n].q + 8 * i));
+      pairs[n] = i == 0 ? products : _mm256_add_epi16(pairs[n], products);
+      keep(pairs[n]);
+    }
+  }
+#pragma GCC unroll 4
+  for (size_t n = 0; n < N; ++n) sums[n] = widen_pairs(pairs[n]);
+}
 
 /// Passes the tokens [t, t + N) over a chunk. Between chunks the accumulators rest in args.out.
 template <class Format, size_t N>

@@ -9,9 +9,7 @@ struct Q4K : KHeader<BlockQ4_K> {
 
   template <class Source>
   static __m256i codes(const Source& source, size_t g) {
-    const __m256i both = source.load(offsetof(BlockQ4_K, qs) + 32 * (g / 2));
-    const __m256i shifted = g % 2 == 0 ? both : _mm256_srli_epi16(both, 4);
-    return low_half_bytes(shifted);
+    return four_bits(source, offsetof(BlockQ4_K, qs), g);
   }
 };
 

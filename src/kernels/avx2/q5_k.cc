@@ -9,10 +9,8 @@ struct Q5K : KHeader<BlockQ5_K> {
 
   template <class Source>
   static __m256i codes(const Source& source, size_t g) {
-    const __m256i both = source.load(offsetof(BlockQ5_K, qs) + 32 * (g / 2));
     const __m256i fifths = source.load(offsetof(BlockQ5_K, qh));
-    const __m256i shifted = g % 2 == 0 ? both : _mm256_srli_epi16(both, 4);
-    const __m256i low = low_half_bytes(shifted);
+    const __m256i low = four_bits(source, offsetof(BlockQ5_K, qs), g);
     const __m256i fifth = g < 4 ? _mm256_slli_epi16(fifths, static_cast<int>(4 - g))
                                 : _mm256_srli_epi16(fifths, static_cast<int>(g - 4));
     return _mm256_or_si256(low, _mm256_and_si256(fifth, _mm256_set1_epi8(16)));

@@ -9,8 +9,10 @@ struct Q6K {
   static constexpr size_t kBlockBytes = sizeof(BlockQ6_K);
   static constexpr size_t kOffsetD = offsetof(BlockQ6_K, d);
   static constexpr size_t kSubBlock = 16;
-  static constexpr bool kHasMin = false;
   static constexpr size_t kCodeMax = 63;
+  static constexpr bool kSigned = false;
+  static constexpr bool kTwoSubBlocks = false;
+  static constexpr bool kHasMin = false;
 
   template <class Source>
   static __m256i codes(const Source& source, size_t g) {
@@ -27,12 +29,6 @@ struct Q6K {
 
   static __m256i scales(const std::byte* block) {
     return _mm256_cvtepi8_epi16(load16(block + offsetof(BlockQ6_K, scales)));
-  }
-
-  static __m256i scales_of(__m256i scales, size_t g) {
-    const __m256i eight = g < 4 ? _mm256_permute2x128_si256(scales, scales, 0x00)
-                                : _mm256_permute2x128_si256(scales, scales, 0x11);
-    return _mm256_shuffle_epi8(eight, word_shuffle(2 * g % 8, 2 * g % 8 + 1));
   }
 
   static __m256i sum_weights(const std::byte* block) {

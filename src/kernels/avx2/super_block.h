@@ -6,35 +6,30 @@
 // (asserted below). What codes are above the true weight, and the mins, are factors of the
 // activations' sums of 16.
 //
+// Codes may be signed and up to 127 instead; signed_codes.h says what then becomes of them. Pair
+// sums fit an int16 then, but not the sum of two.
+//
 // A format is a struct with
 //   kBlockBytes, kOffsetD
 //   kSubBlock, kCodeMax    columns per scale, and the largest code
+//   kSigned                whether codes are the weights themselves; there are no sum_weights then
+//   kTwoSubBlocks          how codes lie, see column() below
 //   kHasMin                dmin follows d, and sum_weights are mins; otherwise they belong to d
-//   codes(source, g)       the 32 unsigned codes of the columns from 32·g on
+//   codes(source, g)       the codes of register g of eight (sources.h)
 //   scales(block)          int16 scales in order; if there are only eight, twice
-//   scales_of(scales, g)   what the products of the columns from 32·g on are multiplied by
 //   sum_weights(block)     int16 factors of sum16
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/avx2/panel.h"
 #include "kernels/avx2/panel_matmul.h"
+#include "kernels/avx2/signed_codes.h"
+#include "kernels/avx2/sources.h"
 #include "quant/blocks.h"
 
 namespace sluice::kernels::avx2 {
 namespace {
-
-/// Where a format's 32 packed bytes at an offset come from: one block …
-struct OneBlock {
-  const std::byte* block;
-  __m256i load(size_t offset) const { return load32(block + offset); }
-};
-
-/// … or 16 bytes of each of two blocks, which yield 16 columns of each.
-struct TwoBlocks {
-  const std::byte* low;
-  const std::byte* high;
-  __m256i load(size_t offset) const { return load16_each(low + offset, high + offset); }
-};
 
 /// A byte shuffle that gives word `low` in all of the low half, `high` in all of the high half.
 inline __m256i word_shuffle(size_t low, size_t high) {
@@ -54,16 +49,23 @@ template <class Format>
 struct SuperBlocks {
   static constexpr size_t kElements = kSuperBlock;
   static constexpr size_t kBlockBytes = Format::kBlockBytes;
-  static constexpr size_t kChunk = 8;
+  static constexpr size_t kChunk = Format::kSigned ? 4 : 8;
   static constexpr size_t kSubBlocks = kSuperBlock / Format::kSubBlock;
   static constexpr size_t kSteps = Format::kSubBlock / 8;  ///< of 8 columns, per sub-block
-  static_assert(kSteps * Format::kCodeMax * 127 * 2 < size_t{1} << 15);
+  static constexpr size_t kScaledSteps = Format::kSigned ? 1 : kSteps;  ///< scaled together
+  static_assert(kScaledSteps * Format::kCodeMax * 128 * 2 < size_t{1} << 15);
 
   /// The last two indices are half A or B and a register; see panel.h.
-  struct PanelBlock {
+  struct Factors {
+    alignas(64) int16_t sum_weights[4][2][16];
+  };
+  struct Signs {
+    alignas(64) uint8_t flips[kSuperBlock / 8][2][32];
+    alignas(64) int32_t negatives[2][8];  ///< Σ scale · Σ |w| over w < 0
+  };
+  struct PanelBlock : std::conditional_t<Format::kSigned, Signs, Factors> {
     alignas(64) uint8_t codes[kSuperBlock / 8][2][32];
     alignas(64) int16_t scales[kSubBlocks][2][16];
-    alignas(64) int16_t sum_weights[4][2][16];
     alignas(64) float d[kPanelRows];
     float dmin[kPanelRows];
   };
@@ -73,15 +75,42 @@ struct SuperBlocks {
     __m256i mins;    ///< Σ min · Σ x, if the format has mins
   };
 
+  /// The first of 16 columns that are piece 0 or 1 of register g. In order; or the first halves of
+  /// two sub-blocks of 32, followed by their second halves.
+  static constexpr size_t column(size_t g, size_t piece) {
+    if (!Format::kTwoSubBlocks) return 32 * g + 16 * piece;
+    return 32 * (g / 2 * 2 + piece) + 16 * (g % 2);
+  }
+
+  /// What the products of register g are multiplied by.
+  static __m256i scales_of(__m256i scales, size_t g) {
+    const size_t low = column(g, 0) / Format::kSubBlock % 8;
+    const size_t high = column(g, 1) / Format::kSubBlock % 8;
+    if constexpr (Format::kSubBlock == 32)
+      return _mm256_shuffle_epi8(scales, word_shuffle(low, high));
+    const __m256i eight = g < 4 ? _mm256_permute2x128_si256(scales, scales, 0x00)
+                                : _mm256_permute2x128_si256(scales, scales, 0x11);
+    return _mm256_shuffle_epi8(eight, word_shuffle(low, high));
+  }
+
   static RowSums row_sums(const std::byte* block, const Activations& x) {
     const __m256i scales = Format::scales(block);
     __m256i scaled = _mm256_setzero_si256();
 #pragma GCC unroll 8
     for (size_t g = 0; g < 8; ++g) {
+      const __m256i codes = Format::codes(OneBlock{block}, g);
+      const __m256i q = load32(x.q + 32 * g);
       const __m256i products =
-          _mm256_maddubs_epi16(Format::codes(OneBlock{block}, g), load32(x.q + 32 * g));
-      scaled = _mm256_add_epi32(scaled, _mm256_madd_epi16(products, Format::scales_of(scales, g)));
+          Format::kSigned ? signed_pairs(codes, q) : _mm256_maddubs_epi16(codes, q);
+      scaled = _mm256_add_epi32(scaled, _mm256_madd_epi16(products, scales_of(scales, g)));
     }
+    if constexpr (Format::kSigned)
+      return {scaled, scaled};
+    else
+      return with_sum_weights(block, x, scaled);
+  }
+
+  static RowSums with_sum_weights(const std::byte* block, const Activations& x, __m256i scaled) {
     const __m256i mins = _mm256_madd_epi16(Format::sum_weights(block), load32(x.sum16));
     if constexpr (Format::kHasMin) return {scaled, mins};
     return {_mm256_add_epi32(scaled, mins), mins};
@@ -97,7 +126,25 @@ struct SuperBlocks {
     return acc;
   }
 
+  /// Puts a block's activations in the order of codes.
+  static void arrange(const int8_t* from, int8_t* to) {
+    for (size_t g = 0; g < 8; ++g) {
+      const auto* q = reinterpret_cast<const std::byte*>(from);
+      store32(to + 32 * g, load16_each(q + column(g, 0), q + column(g, 1)));
+    }
+  }
+
   static __m256 add_rows(const std::byte* const* blocks, const Activations& x, __m256 acc) {
+    if constexpr (Format::kTwoSubBlocks) {
+      alignas(32) int8_t q[kSuperBlock];
+      arrange(x.q, q);
+      return add_arranged(blocks, {q, x.sum16, x.scale}, acc);
+    } else {
+      return add_arranged(blocks, x, acc);
+    }
+  }
+
+  static __m256 add_arranged(const std::byte* const* blocks, const Activations& x, __m256 acc) {
     __m256i scaled[kPanelRows];
     __m256i mins[kPanelRows];
     for (size_t r = 0; r < kPanelRows; ++r) {
@@ -120,33 +167,18 @@ struct SuperBlocks {
         __m256i pair[4];
 #pragma GCC unroll 4
         for (size_t j = 0; j < 4; ++j)
-          pair[j] = Format::codes(TwoBlocks{blocks[j] + 16 * piece, blocks[j + 4] + 16 * piece}, g);
-        interleave(pair, panel.codes[4 * g + 2 * piece][0]);
+          pair[j] = Format::codes(TwoBlocks{blocks[j], blocks[j + 4], piece}, g);
+        interleave(pair, panel.codes[column(g, piece) / 8][0]);
       }
     }
   }
 
-  /// Interleaves words 8·piece … 8·piece + 7 of one register per row.
-  static void interleave_words(const __m256i* words, size_t piece, void* to) {
-    __m256i pair[4];
-    for (size_t j = 0; j < 4; ++j)
-      pair[j] = piece == 0 ? _mm256_permute2x128_si256(words[j], words[j + 4], 0x20)
-                           : _mm256_permute2x128_si256(words[j], words[j + 4], 0x31);
-    interleave(pair, to);
-  }
-
   static void unpack_scales(const std::byte* const* blocks, PanelBlock& panel) {
     __m256i scales[kPanelRows];
-    __m256i sum_weights[kPanelRows];
-    for (size_t r = 0; r < kPanelRows; ++r) {
-      scales[r] = Format::scales(blocks[r]);
-      sum_weights[r] = Format::sum_weights(blocks[r]);
-    }
-    interleave_words(sum_weights, 0, panel.sum_weights[0][0]);
-    interleave_words(sum_weights, 1, panel.sum_weights[2][0]);
+    for (size_t r = 0; r < kPanelRows; ++r) scales[r] = Format::scales(blocks[r]);
     for (size_t piece = 0; piece < kSubBlocks / 8; ++piece) {
       __m256i to[4];
-      interleave_words(scales, piece, to);
+      interleave_rows(scales, piece, to);
       for (size_t i = 0; i < 8; ++i) {
         const __m256i shuffle = fourfold_word_shuffle(i % 4);
         store32(panel.scales[8 * piece + i][0], _mm256_shuffle_epi8(to[i / 4 * 2], shuffle));
@@ -155,41 +187,79 @@ struct SuperBlocks {
     }
   }
 
+  static void unpack_sum_weights(const std::byte* const* blocks, PanelBlock& panel) {
+    __m256i sum_weights[kPanelRows];
+    for (size_t r = 0; r < kPanelRows; ++r) sum_weights[r] = Format::sum_weights(blocks[r]);
+    interleave_rows(sum_weights, 0, panel.sum_weights[0][0]);
+    interleave_rows(sum_weights, 1, panel.sum_weights[2][0]);
+  }
+
+  static void unpack_signs(PanelBlock& panel) {
+    for (size_t half = 0; half < 2; ++half) {
+      __m256i negatives = _mm256_setzero_si256();
+      for (size_t s = 0; s < kSubBlocks; ++s) {
+        const __m256i pairs = split_signs(panel.codes + s * kSteps, panel.flips + s * kSteps, half);
+        negatives =
+            _mm256_add_epi32(negatives, _mm256_madd_epi16(pairs, load32(panel.scales[s][half])));
+      }
+      store32(panel.negatives[half], negatives);
+    }
+  }
+
   static void unpack(const std::byte* const* blocks, PanelBlock& panel) {
     unpack_codes(blocks, panel);
     unpack_scales(blocks, panel);
+    if constexpr (Format::kSigned)
+      unpack_signs(panel);
+    else
+      unpack_sum_weights(blocks, panel);
     _mm256_store_ps(panel.d, half_of_each(blocks, Format::kOffsetD));
     if constexpr (Format::kHasMin)
       _mm256_storeu_ps(panel.dmin, half_of_each(blocks, Format::kOffsetD + 2));
+  }
+
+  /// The pair sums of kScaledSteps steps from `first` on.
+  template <size_t N>
+  static void pair_sums(const PanelBlock& panel, size_t first, const Activations* x,
+                        __m256i (*pairs)[2]) {
+#pragma GCC unroll 4
+    for (size_t i = 0; i < kScaledSteps; ++i) {
+      const __m256i codes[2] = {load32(panel.codes[first + i][0]),
+                                load32(panel.codes[first + i][1])};
+      __m256i flips[2];
+      if constexpr (Format::kSigned) {
+        flips[0] = load32(panel.flips[first + i][0]);
+        flips[1] = load32(panel.flips[first + i][1]);
+      }
+#pragma GCC unroll 4
+      for (size_t n = 0; n < N; ++n) {
+        const __m256i eight = broadcast8(x[n].q + 8 * (first + i));
+#pragma GCC unroll 2
+        for (size_t half = 0; half < 2; ++half) {
+          const __m256i q = Format::kSigned ? _mm256_xor_si256(eight, flips[half]) : eight;
+          const __m256i products = _mm256_maddubs_epi16(codes[half], q);
+          pairs[n][half] = i == 0 ? products : _mm256_add_epi16(pairs[n][half], products);
+          keep(pairs[n][half]);
+        }
+      }
+    }
   }
 
   /// sums[n][half] += Σ scale · Σ q·x
   template <size_t N>
   static void add_products(const PanelBlock& panel, const Activations* x, __m256i (*sums)[2]) {
     for (size_t s = 0; s < kSubBlocks; ++s) {
-      __m256i pairs[N][2];
-#pragma GCC unroll 4
-      for (size_t i = 0; i < kSteps; ++i) {
-        const size_t step = s * kSteps + i;
-        const __m256i a = load32(panel.codes[step][0]);
-        const __m256i b = load32(panel.codes[step][1]);
-#pragma GCC unroll 4
-        for (size_t n = 0; n < N; ++n) {
-          const __m256i eight = broadcast8(x[n].q + 8 * step);
-          const __m256i products_a = _mm256_maddubs_epi16(a, eight);
-          const __m256i products_b = _mm256_maddubs_epi16(b, eight);
-          pairs[n][0] = i == 0 ? products_a : _mm256_add_epi16(pairs[n][0], products_a);
-          pairs[n][1] = i == 0 ? products_b : _mm256_add_epi16(pairs[n][1], products_b);
-          keep(pairs[n][0]);
-          keep(pairs[n][1]);
-        }
-      }
       const __m256i scale_a = load32(panel.scales[s][0]);
       const __m256i scale_b = load32(panel.scales[s][1]);
 #pragma GCC unroll 4
-      for (size_t n = 0; n < N; ++n) {
-        sums[n][0] = _mm256_add_epi32(sums[n][0], _mm256_madd_epi16(pairs[n][0], scale_a));
-        sums[n][1] = _mm256_add_epi32(sums[n][1], _mm256_madd_epi16(pairs[n][1], scale_b));
+      for (size_t i = 0; i < kSteps; i += kScaledSteps) {
+        __m256i pairs[N][2];
+        pair_sums<N>(panel, s * kSteps + i, x, pairs);
+#pragma GCC unroll 4
+        for (size_t n = 0; n < N; ++n) {
+          sums[n][0] = _mm256_add_epi32(sums[n][0], _mm256_madd_epi16(pairs[n][0], scale_a));
+          sums[n][1] = _mm256_add_epi32(sums[n][1], _mm256_madd_epi16(pairs[n][1], scale_b));
+        }
       }
     }
   }
@@ -215,10 +285,15 @@ struct SuperBlocks {
     __m256i sums[N][2];
     __m256i mins[N][2];
 #pragma GCC unroll 4
-    for (size_t n = 0; n < N; ++n)
+    for (size_t n = 0; n < N; ++n) {
       sums[n][0] = sums[n][1] = mins[n][0] = mins[n][1] = _mm256_setzero_si256();
+      if constexpr (Format::kSigned) {
+        sums[n][0] = load32(panel.negatives[0]);
+        sums[n][1] = load32(panel.negatives[1]);
+      }
+    }
     add_products<N>(panel, x, sums);
-    add_sums<N>(panel, x, Format::kHasMin ? mins : sums);
+    if constexpr (!Format::kSigned) add_sums<N>(panel, x, Format::kHasMin ? mins : sums);
     const __m256 d = _mm256_load_ps(panel.d);
     const __m256 dmin = Format::kHasMin ? _mm256_loadu_ps(panel.dmin) : d;
 #pragma GCC unroll 4

@@ -10,11 +10,19 @@ namespace {
 
 constexpr int kIq4Offset = 128;
 
-/// What stands for each code: its value plus kIq4Offset.
+/// What stands for each code: its value plus kIq4Offset. Element by element, because to load the
+/// array would be to define it here for the whole program.
 inline __m128i iq4_codes() {
-  const auto at = [](size_t i) { return static_cast<char>(kIq4Values[i] + kIq4Offset); };
-  return _mm_setr_epi8(at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), at(8), at(9), at(10),
-                       at(11), at(12), at(13), at(14), at(15));
+  constexpr const auto& v = kIq4Values;
+  const __m128i values = _mm_setr_epi8(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9],
+                                       v[10], v[11], v[12], v[13], v[14], v[15]);
+  return _mm_xor_si128(values, _mm_set1_epi8(-kIq4Offset));  // the sign bit
+}
+
+/// The same by the low half of each byte. The shuffle looks at six bits; the table is there four
+/// times.
+inline __m512i iq4_codes(__m512i bytes) {
+  return _mm512_permutexvar_epi8(bytes, _mm512_broadcast_i32x4(iq4_codes()));
 }
 
 }  // namespace

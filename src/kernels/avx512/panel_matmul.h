@@ -32,7 +32,7 @@ struct Token {
 /// What depends on a token's sums and not on the weights.
 union alignas(64) TokenSums {
   int32_t start[16];  ///< −offset · Σx of the stretch's blocks or sub-blocks
-  int32_t pair[4];    ///< see super_block.h
+  int32_t pair[8];    ///< see super_block.h
   float columns[8];   ///< Σx of the stretch's blocks of 32, see small_block.h
 };
 

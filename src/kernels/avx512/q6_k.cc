@@ -1,5 +1,7 @@
 #include "kernels/avx512/avx512.h"
 #include "kernels/avx512/row_super_block.h"
+#include "kernels/avx512/spread.h"
+#include "kernels/avx512/super_block.h"
 
 namespace sluice::kernels::avx512 {
 namespace {
@@ -20,12 +22,7 @@ struct Q6K {
     constexpr size_t kD = 208;
     __m512i bytes[4];
     load_dwords(blocks, kScales, bytes);
-    for (size_t i = 0; i < 4; ++i) {
-      _mm512_store_si512(scales.scale[4 * i], sign_extend(_mm512_slli_epi32(bytes[i], 24)));
-      _mm512_store_si512(scales.scale[4 * i + 1], sign_extend(_mm512_slli_epi32(bytes[i], 16)));
-      _mm512_store_si512(scales.scale[4 * i + 2], sign_extend(_mm512_slli_epi32(bytes[i], 8)));
-      _mm512_store_si512(scales.scale[4 * i + 3], sign_extend(bytes[i]));
-    }
+    for (size_t i = 0; i < 4; ++i) spread_signed_bytes(bytes[i], scales.scale + 4 * i);
     scales.d = load_f16(blocks, kD);
   }
 
@@ -53,10 +50,6 @@ struct Q6K {
   }
 
   __m512i upper[8];  ///< the upper bits of this and the next run: 32 bytes of qh
-
- private:
-  /// The top byte of each lane.
-  static inline __m512i sign_extend(__m512i lanes) { return _mm512_srai_epi32(lanes, 24); }
 };
 
 struct Q6KRows {

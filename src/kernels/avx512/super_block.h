@@ -20,7 +20,7 @@ namespace {
 /// The scales of a panel's super-block; the last index is the row.
 struct alignas(64) SuperScales {
   int32_t scale[16][kPanelRows];  ///< [sub-block]
-  int32_t min[4][kPanelRows];     ///< two int16 each, in the order of TokenSums::pair
+  int32_t min[8][kPanelRows];     ///< two int16 each, in the order of TokenSums::pair
   __m512 d;
   __m512 dmin;
 };
@@ -50,17 +50,24 @@ struct SuperBlocks {
   }
 
  private:
-  static inline void prepare_sums(const Token& token, TokenSums& sums) {
+  /// Σ x of each sub-block, as int16; 16 or 8 of them.
+  static inline __m256i sub_block_sums(const Token& token) {
     const __m256i sum16 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(token.sum16));
+    if constexpr (Format::kSubColumns == 16) return sum16;
+    const __m256i sum32 = _mm256_madd_epi16(sum16, _mm256_set1_epi16(1));
+    return _mm256_castsi128_si256(_mm256_cvtepi32_epi16(sum32));
+  }
+
+  static inline void prepare_sums(const Token& token, TokenSums& sums) {
+    const __m256i x = sub_block_sums(token);
     if constexpr (Format::kOffset != 0) {
       const __m512i offset = _mm512_set1_epi32(-Format::kOffset);
-      _mm512_store_si512(sums.start, _mm512_mullo_epi32(_mm512_cvtepi16_epi32(sum16), offset));
+      _mm512_store_si512(sums.start, _mm512_mullo_epi32(_mm512_cvtepi16_epi32(x), offset));
     }
-    if constexpr (Format::kHasMin) {  // sums of 32 as int16, in the order 0 2, 1 3, 4 6, 5 7
-      const __m256i sum32 = _mm256_madd_epi16(sum16, _mm256_set1_epi16(1));
+    if constexpr (Format::kHasMin) {  // in the order 0 2, 1 3, 4 6, 5 7, …
       const __m128i order = _mm_setr_epi8(0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15);
-      _mm_store_si128(reinterpret_cast<__m128i*>(sums.pair),
-                      _mm_shuffle_epi8(_mm256_cvtepi32_epi16(sum32), order));
+      _mm256_store_si256(reinterpret_cast<__m256i*>(sums.pair),
+                         _mm256_shuffle_epi8(x, _mm256_broadcastsi128_si256(order)));
     }
     static_assert((Format::kOffset == 0) == Format::kHasMin, "TokenSums has room for one of them");
   }
@@ -90,7 +97,7 @@ struct SuperBlocks {
     acc = _mm512_fmadd_ps(_mm512_mul_ps(scales.d, a), _mm512_cvtepi32_ps(total), acc);
     if constexpr (Format::kHasMin) {
       __m512i mins = _mm512_setzero_si512();
-      for (size_t i = 0; i < 4; ++i)
+      for (size_t i = 0; i < kSuperBlock / Format::kSubColumns / 2; ++i)
         mins = _mm512_dpwssd_epi32(mins, _mm512_load_si512(scales.min[i]),
                                    _mm512_set1_epi32(sums.pair[i]));
       acc = _mm512_fnmadd_ps(_mm512_mul_ps(scales.dmin, a), _mm512_cvtepi32_ps(mins), acc);

@@ -1,14 +1,15 @@
-#include "kernels/ref/k_formats.h"
-#include "kernels/ref/matmul.h"
 #include "kernels/ref/ref.h"
+#include "kernels/ref/sub_blocks.h"
 
 namespace sluice::kernels::ref {
 namespace {
 
 float add_block(const BlockQ4_K& block, const ActivationBlock& x, float acc) {
+  const KScales scales = unpack_k_scales(block.scales);
   int8_t q[kSuperBlock];
   unpack_q4_k(block, q);
-  return add_scaled_and_min(block, q, x, acc);
+  acc = add_scaled(block.d, scales.scale, q, x, acc);
+  return subtract_mins(block.dmin, scales.min, x, acc);
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
-#include "base/half.h"
-#include "kernels/ref/matmul.h"
 #include "kernels/ref/ref.h"
+#include "kernels/ref/sub_blocks.h"
 
 namespace sluice::kernels::ref {
 namespace {
@@ -8,10 +7,7 @@ namespace {
 float add_block(const BlockQ6_K& block, const ActivationBlock& x, float acc) {
   int8_t q[kSuperBlock];
   unpack_q6_k(block, q);
-  int32_t sum = 0;
-  for (size_t s = 0; s < kSuperBlock / 16; ++s)
-    sum += block.scales[s] * integer_dot(q + 16 * s, x.q + 16 * s, 16);
-  return std::fma(f16_to_f32(block.d) * x.scale, static_cast<float>(sum), acc);
+  return add_scaled(block.d, block.scales, q, x, acc);
 }
 
 }  // namespace

@@ -1,0 +1,66 @@
+#include "kernels/avx512/avx512.h"
+#include "kernels/avx512/spread.h"
+#include "kernels/avx512/super_block.h"
+#include "kernels/avx512/two_bits.h"
+
+namespace sluice::kernels::avx512 {
+namespace {
+
+struct Q3K {
+  static constexpr size_t kBlockBytes = 110;
+  static constexpr size_t kSubColumns = 16;
+  static constexpr int kOffset = 4;
+  static constexpr bool kHasMin = false;
+
+  static constexpr size_t half_column(size_t run, size_t half) { return 64 * run + 32 * half; }
+
+  /// quant/blocks.h describes the packing (unpack_q3_k_scales). What is read starts four bytes
+  /// before the scales, so as not to end behind the block.
+  inline void unpack_scales(const PanelBlocks& blocks, SuperScales& scales) {
+    constexpr size_t kScales = 96;  // offsetof(BlockQ3_K, scales)
+    constexpr size_t kD = 108;
+    __m512i packed[4];
+    load_dwords(blocks, kScales - 4, packed);
+    __m512i upper = packed[3];
+    for (size_t i = 0; i < 4; ++i) {
+      const __m512i both = packed[1 + i % 2];
+      const __m512i low = i < 2 ? both : _mm512_srli_epi32(both, 4);
+      const __m512i stored =
+          _mm512_or_si512(_mm512_and_si512(low, _mm512_set1_epi8(15)),
+                          _mm512_slli_epi32(_mm512_and_si512(upper, _mm512_set1_epi8(3)), 4));
+      spread_signed_bytes(_mm512_sub_epi8(stored, _mm512_set1_epi8(32)), scales.scale + 4 * i);
+      upper = _mm512_srli_epi32(upper, 2);
+    }
+    scales.d = load_f16(blocks, kD);
+  }
+
+  inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
+    constexpr size_t kHmask = 0;  // offsetof(BlockQ3_K, hmask)
+    constexpr size_t kQs = 32;
+    if (index == 0) {
+      load_dwords(blocks, kHmask, third);
+      load_dwords(blocks, kHmask + 16, third + 4);
+    }
+    codes.unpack_run(blocks, kQs, index, run);
+    const __m512i bit_2 = _mm512_set1_epi8(4);
+    const __m512i to_bit_2 = _mm512_set1_epi32(static_cast<int>(2 * index + 30) % 32);
+    for (size_t i = 0; i < 8; ++i) {
+      // Bits 2·index and 2·index + 1 of each byte come to lie in its bits 2 and 3.
+      const __m512i moved = _mm512_rorv_epi32(third[i], to_bit_2);
+      run[i] = _mm512_or_si512(run[i], _mm512_and_si512(moved, bit_2));
+      run[8 + i] =
+          _mm512_or_si512(run[8 + i], _mm512_and_si512(_mm512_srli_epi32(moved, 1), bit_2));
+    }
+  }
+
+  TwoBits codes;
+  __m512i third[8];  ///< the third bits of all columns: hmask
+};
+
+}  // namespace
+
+void matmul_q3_k(const MatmulArgs& args) {
+  multiply_panels<SuperBlocks<Q3K>>(args);
+}
+
+}  // namespace sluice::kernels::avx512
