@@ -16,5 +16,12 @@ void decode_q8_0(const std::byte* blocks, size_t block_count, float* out);
 void decode_q4_k(const std::byte* blocks, size_t block_count, float* out);
 void decode_q5_k(const std::byte* blocks, size_t block_count, float* out);
 void decode_q6_k(const std::byte* blocks, size_t block_count, float* out);
+void decode_iq2_xxs(const std::byte* blocks, size_t block_count, float* out);
+void decode_iq2_xs(const std::byte* blocks, size_t block_count, float* out);
+void decode_iq3_xxs(const std::byte* blocks, size_t block_count, float* out);
+void decode_iq1_s(const std::byte* blocks, size_t block_count, float* out);
+void decode_iq3_s(const std::byte* blocks, size_t block_count, float* out);
+void decode_iq2_s(const std::byte* blocks, size_t block_count, float* out);
+void decode_iq1_m(const std::byte* blocks, size_t block_count, float* out);
 
 }  // namespace sluice

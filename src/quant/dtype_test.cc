@@ -25,7 +25,9 @@ TEST(DtypeDeathTest, PartOfABlockIsAMistake) {
 }
 
 TEST(Dtype, ListsWhatItCanDecode) {
-  EXPECT_EQ(supported_dtypes(), "F32, F16, Q4_0, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, BF16");
+  EXPECT_EQ(supported_dtypes(),
+            "F32, F16, Q4_0, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, "
+            "IQ2_XXS, IQ2_XS, IQ3_XXS, IQ1_S, IQ3_S, IQ2_S, IQ1_M, BF16");
 }
 
 }  // namespace
