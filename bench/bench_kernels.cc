@@ -52,9 +52,14 @@ struct WeightPool {
     pool.reset();
     pool = std::make_unique<WeightPool>(WeightPool{dtype, bytes, make_lines(kPoolBytes)});
     const DtypeInfo& info = dtype_info(dtype);
-    const std::vector<float> x = random_floats(rows * cols);
     std::byte* base = pool->lines.front().bytes;
-    encoder(dtype)(x.data(), x.size() / info.block_elements, base);
+    if (encoder(dtype) != nullptr) {
+      const std::vector<float> x = random_floats(rows * cols);
+      encoder(dtype)(x.data(), x.size() / info.block_elements, base);
+    } else {
+      Random random(bytes);
+      for (size_t i = 0; i < bytes; ++i) base[i] = static_cast<std::byte>(random.next());
+    }
     for (size_t i = 1; i < pool->matrix_count(); ++i)
       std::copy_n(base, bytes, base + i * pool->stride());
     return *pool;

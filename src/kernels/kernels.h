@@ -38,7 +38,7 @@ enum class Isa { ref, avx2, avx512 };
 ///   Q6_K  acc = fma(d·a, Σ_s scale_s Σ q·x, acc), q in −32…31, 16 sub-blocks of 16
 ///   Q4_K, Q5_K  acc = fma(d·a, Σ_s scale_s Σ q·x, acc), then
 ///               acc = fma(−(dmin·a), Σ_s min_s Σ x, acc), 8 sub-blocks of 32
-///   IQ1, IQ2, IQ3  acc = fma(d·a·step, Σ_s (2·scale_s + 1) Σ q·x, acc), 8 or 16 sub-blocks; step
+///   IQ1, IQ2, IQ3  acc = fma((d·step)·a, Σ_s (2·scale_s + 1) Σ q·x, acc), 8 or 16 sub-blocks; step
 ///               and q are stated in quant/code_book_blocks.h
 /// Float formats: sum16 of w[i]·x[i] where each lane step is lane = fma(w, x, lane), the weight
 /// widened to float first.

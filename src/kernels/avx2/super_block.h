@@ -2,12 +2,13 @@
 //
 // Products of unsigned codes and signed activations come from vpmaddubsw as int16 pair sums; then
 // vpmaddwd multiplies by the sub-block's scale and widens to int32. A panel adds up the pair sums
-// of a whole sub-block first: 8 columns lie in a step, so that is two or four of them, and they fit
-// (asserted below). What codes are above the true weight, and the mins, are factors of the
+// of a whole sub-block first if they fit: 8 columns lie in a step, so that is two or four of them.
+// What codes are above the true weight, and the mins, are factors of the
 // activations' sums of 16.
 //
 // A format is a struct with
 //   kBlockBytes, kOffsetD
+//   kStep                  only if d is to be multiplied with it
 //   kSubBlock, kCodeMax    columns per scale, and the largest code
 //   kHasMin                dmin follows d, and sum_weights are mins; otherwise they belong to d
 //   codes(source, g)       the 32 unsigned codes of the columns from 32·g on
@@ -57,7 +58,9 @@ struct SuperBlocks {
   static constexpr size_t kChunk = 8;
   static constexpr size_t kSubBlocks = kSuperBlock / Format::kSubBlock;
   static constexpr size_t kSteps = Format::kSubBlock / 8;  ///< of 8 columns, per sub-block
-  static_assert(kSteps * Format::kCodeMax * 127 * 2 < size_t{1} << 15);
+  static constexpr size_t kPairMax = Format::kCodeMax * 127 * 2;
+  static_assert(kPairMax < size_t{1} << 15);
+  static constexpr size_t kScaledSteps = kSteps * kPairMax < size_t{1} << 15 ? kSteps : 1;
 
   /// The last two indices are half A or B and a register; see panel.h.
   struct PanelBlock {
@@ -87,6 +90,13 @@ struct SuperBlocks {
     return {_mm256_add_epi32(scaled, mins), mins};
   }
 
+  static __m256 d_of_each(const std::byte* const* blocks) {
+    const __m256 d = half_of_each(blocks, Format::kOffsetD);
+    if constexpr (requires { Format::kStep; })
+      return _mm256_mul_ps(d, _mm256_set1_ps(Format::kStep));
+    return d;
+  }
+
   /// The float steps of one block for eight rows.
   static __m256 add_block(__m256 d, __m256 dmin, float a, __m256i scaled, __m256i mins,
                           __m256 acc) {
@@ -105,7 +115,7 @@ struct SuperBlocks {
       scaled[r] = sums.scaled;
       mins[r] = sums.mins;
     }
-    const __m256 d = half_of_each(blocks, Format::kOffsetD);
+    const __m256 d = d_of_each(blocks);
     if constexpr (!Format::kHasMin)
       return add_block(d, d, *x.scale, sum_each(scaled), scaled[0], acc);
     const __m256 dmin = half_of_each(blocks, Format::kOffsetD + 2);
@@ -158,7 +168,7 @@ struct SuperBlocks {
   static void unpack(const std::byte* const* blocks, PanelBlock& panel) {
     unpack_codes(blocks, panel);
     unpack_scales(blocks, panel);
-    _mm256_store_ps(panel.d, half_of_each(blocks, Format::kOffsetD));
+    _mm256_store_ps(panel.d, d_of_each(blocks));
     if constexpr (Format::kHasMin)
       _mm256_storeu_ps(panel.dmin, half_of_each(blocks, Format::kOffsetD + 2));
   }
@@ -166,11 +176,11 @@ struct SuperBlocks {
   /// sums[n][half] += Σ scale · Σ q·x
   template <size_t N>
   static void add_products(const PanelBlock& panel, const Activations* x, __m256i (*sums)[2]) {
-    for (size_t s = 0; s < kSubBlocks; ++s) {
+    for (size_t first = 0; first < kSuperBlock / 8; first += kScaledSteps) {
       __m256i pairs[N][2];
 #pragma GCC unroll 4
-      for (size_t i = 0; i < kSteps; ++i) {
-        const size_t step = s * kSteps + i;
+      for (size_t i = 0; i < kScaledSteps; ++i) {
+        const size_t step = first + i;
         const __m256i a = load32(panel.codes[step][0]);
         const __m256i b = load32(panel.codes[step][1]);
 #pragma GCC unroll 4
@@ -184,8 +194,8 @@ struct SuperBlocks {
           keep(pairs[n][1]);
         }
       }
-      const __m256i scale_a = load32(panel.scales[s][0]);
-      const __m256i scale_b = load32(panel.scales[s][1]);
+      const __m256i scale_a = load32(panel.scales[first / kSteps][0]);
+      const __m256i scale_b = load32(panel.scales[first / kSteps][1]);
 #pragma GCC unroll 4
       for (size_t n = 0; n < N; ++n) {
         sums[n][0] = _mm256_add_epi32(sums[n][0], _mm256_madd_epi16(pairs[n][0], scale_a));
