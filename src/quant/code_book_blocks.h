@@ -6,11 +6,11 @@
 // of signs, bit i for column i, set for minus; each 16 or 32 columns have a scale s of three or
 // four bits. In all seven formats a weight is
 //
-//   w = d · kStep · (2s + 1) · q
+//   w = d · step · (2s + 1) · q
 //
-// with an integer q of at most seven bits and kStep a power of two, so that every product here is
-// exact. Some formats store seven bits of a byte of signs; the eighth then makes the number of
-// minuses even.
+// with a small integer q, which is ± the code, and a power of two as step, so that every product
+// here is exact. Some formats store seven bits of a byte of signs; the eighth then makes the number
+// of minuses even.
 //
 // Plain functions; any thread.
 #pragma once
@@ -19,19 +19,21 @@
 #include <cstdint>
 
 #include "quant/blocks.h"
+#include "quant/code_books.h"
 
 namespace sluice {
 
-/// A block in integers.
-struct CodedBlock {
-  int8_t q[kSuperBlock];
-  int32_t scale[kSuperBlock / 16];  ///< 2s + 1 of each 16 columns
+struct CodeTraits {
+  float step;
+  int32_t largest;           ///< |q|
+  bool has_offsets = false;  ///< q = 8 · code ± 1
 };
 
 /// Eight bytes for each 32 columns: four entry numbers, then a little-endian word with the signs of
 /// entry i, seven bits each, from bit 7·i on, and s in the top four.
 struct BlockIQ2_XXS {
-  static constexpr float kStep = 0.125f;
+  static constexpr CodeTraits kTraits = {.step = 0.125f, .largest = 43};
+  static constexpr const CodeBook<256, 8>& kBook = kBookIq2Xxs;
   uint16_t d;  ///< binary16
   uint8_t qs[kSuperBlock / 4];
 };
@@ -40,7 +42,8 @@ static_assert(sizeof(BlockIQ2_XXS) == 66);
 /// A word for each eight columns: nine bits of entry number, then seven of signs. s belongs to 16
 /// columns, the even ones in the low half of a byte.
 struct BlockIQ2_XS {
-  static constexpr float kStep = 0.125f;
+  static constexpr CodeTraits kTraits = {.step = 0.125f, .largest = 43};
+  static constexpr const CodeBook<512, 8>& kBook = kBookIq2Xs;
   uint16_t d;  ///< binary16
   uint8_t qs[kSuperBlock / 4];
   uint8_t scales[kSuperBlock / 32];
@@ -50,7 +53,8 @@ static_assert(sizeof(BlockIQ2_XS) == 74);
 /// Entry numbers of ten bits: eight in `qs`, two more at bit 2·(i % 4) of qh[i / 4]. Whole bytes of
 /// signs. Scales as in IQ2_XS.
 struct BlockIQ2_S {
-  static constexpr float kStep = 0.125f;
+  static constexpr CodeTraits kTraits = {.step = 0.125f, .largest = 43};
+  static constexpr const CodeBook<1024, 8>& kBook = kBookIq2S;
   uint16_t d;  ///< binary16
   uint8_t qs[kSuperBlock / 8];
   uint8_t signs[kSuperBlock / 8];
@@ -62,7 +66,8 @@ static_assert(sizeof(BlockIQ2_S) == 82);
 /// Entries of four codes, whose numbers are bytes; then, for each 32 columns, a word of signs and s
 /// as in IQ2_XXS.
 struct BlockIQ3_XXS {
-  static constexpr float kStep = 0.25f;
+  static constexpr CodeTraits kTraits = {.step = 0.25f, .largest = 62};
+  static constexpr const CodeBook<256, 4>& kBook = kBookIq3Xxs;
   uint16_t d;  ///< binary16
   uint8_t qs[kSuperBlock / 4];
   uint8_t signs_and_scales[kSuperBlock / 8];
@@ -72,7 +77,8 @@ static_assert(sizeof(BlockIQ3_XXS) == 98);
 /// Entries of four codes, with numbers of nine bits: eight in `qs`, bit i % 8 of qh[i / 8] on top.
 /// Whole bytes of signs. s belongs to 32 columns, the even ones in the low half of a byte.
 struct BlockIQ3_S {
-  static constexpr float kStep = 1.0f;
+  static constexpr CodeTraits kTraits = {.step = 1.0f, .largest = 15};
+  static constexpr const CodeBook<512, 4>& kBook = kBookIq3S;
   uint16_t d;  ///< binary16
   uint8_t qs[kSuperBlock / 4];
   uint8_t qh[kSuperBlock / 32];
@@ -85,7 +91,8 @@ static_assert(sizeof(BlockIQ3_S) == 110);
 /// columns a little-endian word with the upper three of its entry i at bit 3·i, s in three bits
 /// from bit 12 on, and on top the sign of the offset, set for minus.
 struct BlockIQ1_S {
-  static constexpr float kStep = 0.125f;
+  static constexpr CodeTraits kTraits = {.step = 0.125f, .largest = 9, .has_offsets = true};
+  static constexpr const CodeBook<2048, 8>& kBook = kBookIq1;
   uint16_t d;  ///< binary16
   uint8_t qs[kSuperBlock / 8];
   uint8_t qh[kSuperBlock / 16];
@@ -97,40 +104,29 @@ static_assert(sizeof(BlockIQ1_S) == 50);
 /// s of four times 16 columns in three bits from bit 0 on, and, on top, four bits of d, the lowest
 /// first.
 struct BlockIQ1_M {
-  static constexpr float kStep = 0.125f;
+  static constexpr CodeTraits kTraits = {.step = 0.125f, .largest = 9, .has_offsets = true};
+  static constexpr const CodeBook<2048, 8>& kBook = kBookIq1;
   uint8_t qs[kSuperBlock / 8];
   uint8_t qh[kSuperBlock / 16];
   uint8_t scales[kSuperBlock / 32];
 };
 static_assert(sizeof(BlockIQ1_M) == 56);
 
-/// The seven bits of `packed` and, on top, the bit that makes the number of ones even.
-constexpr uint8_t even_signs(uint32_t packed) {
-  const uint32_t seven = packed & 127;
-  const uint32_t folded = seven ^ (seven >> 4);
-  const uint32_t parity = (0x6996u >> (folded & 15)) & 1;
-  return static_cast<uint8_t>(seven | (parity << 7));
-}
-
-/// d, a binary16, of a block that has it in one piece …
+/// A block in integers.
+struct CodedBlock {
+  int8_t q[kSuperBlock];
+  int32_t scale[kSuperBlock / 16];  ///< 2s + 1 of each 16 columns
+  uint16_t d;                       ///< binary16
+};
 template <class Block>
-constexpr uint16_t scale_of(const Block& block) {
-  return block.d;
-}
-/// … and of one that has it in four.
-constexpr uint16_t scale_of(const BlockIQ1_M& block) {
-  uint32_t d = 0;
-  for (uint32_t i = 0; i < 4; ++i)
-    d |= static_cast<uint32_t>(block.scales[2 * i + 1] >> 4) << (4 * i);
-  return static_cast<uint16_t>(d);
-}
+CodedBlock unpack_coded(const Block& block);
 
-CodedBlock unpack_coded(const BlockIQ2_XXS& block);
-CodedBlock unpack_coded(const BlockIQ2_XS& block);
-CodedBlock unpack_coded(const BlockIQ2_S& block);
-CodedBlock unpack_coded(const BlockIQ3_XXS& block);
-CodedBlock unpack_coded(const BlockIQ3_S& block);
-CodedBlock unpack_coded(const BlockIQ1_S& block);
-CodedBlock unpack_coded(const BlockIQ1_M& block);
+extern template CodedBlock unpack_coded(const BlockIQ2_XXS&);
+extern template CodedBlock unpack_coded(const BlockIQ2_XS&);
+extern template CodedBlock unpack_coded(const BlockIQ3_XXS&);
+extern template CodedBlock unpack_coded(const BlockIQ1_S&);
+extern template CodedBlock unpack_coded(const BlockIQ3_S&);
+extern template CodedBlock unpack_coded(const BlockIQ2_S&);
+extern template CodedBlock unpack_coded(const BlockIQ1_M&);
 
 }  // namespace sluice

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <set>
 
 #include "quant/code_book_blocks.h"
@@ -39,9 +40,14 @@ TEST(CodeBooks, EntriesAscendAndUseEveryLevel) {
 }
 
 TEST(CodeBooks, TheEighthSignMakesTheNumberOfMinusesEven) {
-  for (uint32_t packed = 0; packed < 1024; ++packed) {
-    const uint8_t signs = even_signs(packed);
-    EXPECT_EQ(signs & 127u, packed & 127u);
+  BlockIQ2_XS block = {};
+  for (uint32_t sevens = 0; sevens < 128; ++sevens) {
+    const auto word = static_cast<uint16_t>(sevens << 9);
+    std::memcpy(block.qs, &word, sizeof(word));
+    const CodedBlock coded = unpack_coded(block);
+    uint32_t signs = 0;
+    for (size_t i = 0; i < 8; ++i) signs |= (coded.q[i] < 0 ? 1u : 0u) << i;
+    EXPECT_EQ(signs & 127, sevens);
     EXPECT_EQ(std::popcount(signs) % 2, 0);
   }
 }

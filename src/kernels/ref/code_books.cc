@@ -13,7 +13,7 @@ float add_coded(const Block& block, const ActivationBlock& x, float acc) {
   int32_t sum = 0;
   for (size_t s = 0; s < kSuperBlock / 16; ++s)
     sum += coded.scale[s] * integer_dot(coded.q + 16 * s, x.q + 16 * s, 16);
-  const float scale = f16_to_f32(scale_of(block)) * Block::kStep * x.scale;
+  const float scale = f16_to_f32(coded.d) * Block::kTraits.step * x.scale;
   return std::fma(scale, static_cast<float>(sum), acc);
 }
 
