@@ -12,6 +12,13 @@ void matmul_q8_0(const MatmulArgs& args);
 void matmul_q4_k(const MatmulArgs& args);
 void matmul_q5_k(const MatmulArgs& args);
 void matmul_q6_k(const MatmulArgs& args);
+void matmul_iq2_xxs(const MatmulArgs& args);
+void matmul_iq2_xs(const MatmulArgs& args);
+void matmul_iq3_xxs(const MatmulArgs& args);
+void matmul_iq1_s(const MatmulArgs& args);
+void matmul_iq3_s(const MatmulArgs& args);
+void matmul_iq2_s(const MatmulArgs& args);
+void matmul_iq1_m(const MatmulArgs& args);
 
 void matmul_f32(const MatmulArgs& args);
 void matmul_f16(const MatmulArgs& args);

@@ -22,6 +22,13 @@ void fill(KernelTable& table) {
   fill_matmul(table, Dtype::q4_k, matmul_q4_k);
   fill_matmul(table, Dtype::q5_k, matmul_q5_k);
   fill_matmul(table, Dtype::q6_k, matmul_q6_k);
+  fill_matmul(table, Dtype::iq2_xxs, matmul_iq2_xxs);
+  fill_matmul(table, Dtype::iq2_xs, matmul_iq2_xs);
+  fill_matmul(table, Dtype::iq3_xxs, matmul_iq3_xxs);
+  fill_matmul(table, Dtype::iq1_s, matmul_iq1_s);
+  fill_matmul(table, Dtype::iq3_s, matmul_iq3_s);
+  fill_matmul(table, Dtype::iq2_s, matmul_iq2_s);
+  fill_matmul(table, Dtype::iq1_m, matmul_iq1_m);
 
   const auto f16 = static_cast<size_t>(KvType::f16);
   const auto f32 = static_cast<size_t>(KvType::f32);
