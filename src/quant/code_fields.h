@@ -89,7 +89,8 @@ inline void split_triples(Words16& triples, const std::byte* from) {
   triples = (copies * to_bit_9) & 0xe00;
 }
 
-/// Splits the block that lies at `block`.
+/// Splits the block that lies at `block`. Single numbers had better not be read right away: the
+/// processor is slow to find them in the vectors that it has just stored.
 template <class Block>
 inline void read_fields(const std::byte* block, CodeFields& fields);
 

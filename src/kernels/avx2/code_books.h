@@ -52,10 +52,8 @@ struct ExpandedBlock {
 };
 
 template <class Block>
-inline void expand(const std::byte* block, ExpandedBlock& expanded) {
+inline void expand(const CodeFields& fields, ExpandedBlock& expanded) {
   constexpr size_t kEntries = 32 / sizeof(Block::kBook.codes[0]);  // of 32 columns
-  CodeFields fields;
-  read_fields<Block>(block, fields);
   const __m256i signs = load32(fields.signs);
 #pragma GCC unroll 8
   for (size_t g = 0; g < 8; ++g) {
@@ -104,8 +102,10 @@ struct CodeBookBlocks : SuperBlocks<Expanded<Block>> {
     const std::byte* places[kPanelRows];
 
     explicit EightBlocks(const std::byte* const* packed) {
+      CodeFields fields[kPanelRows];
+      for (size_t r = 0; r < kPanelRows; ++r) read_fields<Block>(packed[r], fields[r]);
       for (size_t r = 0; r < kPanelRows; ++r) {
-        expand<Block>(packed[r], blocks[r]);
+        expand<Block>(fields[r], blocks[r]);
         places[r] = reinterpret_cast<const std::byte*>(blocks + r);
       }
     }
