@@ -112,6 +112,9 @@ struct BlockIQ1_M {
 };
 static_assert(sizeof(BlockIQ1_M) == 56);
 
+/// Kernels work with q + largest, and sum up a super-block in an int32, in any order.
+static_assert(2 * 62 * int64_t{127} * 31 * kSuperBlock < int64_t{1} << 31);
+
 /// A block in integers.
 struct CodedBlock {
   int8_t q[kSuperBlock];

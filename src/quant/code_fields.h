@@ -30,8 +30,8 @@ using Dwords8 __attribute__((vector_size(32))) = uint32_t;
 using Qwords4 __attribute__((vector_size(32))) = uint64_t;
 
 // Vectors go in and out by reference, because how they are passed otherwise depends on the flags.
-template <class Vector>
-inline void load(Vector& v, const std::byte* from) {
+template <class Value>
+inline void load(Value& v, const std::byte* from) {
   __builtin_memcpy(&v, from, sizeof v);
 }
 template <class Vector>
@@ -54,6 +54,29 @@ inline void make_even(Words16& bytes) {
   bytes |= (parity & 0x0101) << 7;
 }
 
+/// kCount half bytes, the low one of each byte first.
+template <size_t kCount>
+inline void load_halves(Bytes16& halves, const std::byte* from) {
+  Bytes8 bytes = {};
+  __builtin_memcpy(&bytes, from, kCount / 2);
+  Words8 words = __builtin_convertvector(bytes, Words8);
+  words = (words & 15) | ((words << 4) & 0xf00);
+  halves = reinterpret_cast<Bytes16>(words);
+}
+
+/// Sixteen s.
+inline void store_scales(const Bytes16& s, CodeFields& fields) {
+  const Words16 scales = __builtin_convertvector(s, Words16) * 2 + 1;
+  store(scales, fields.scales);
+}
+
+/// Eight s, for each two sub-blocks.
+inline void store_scales(const Dwords8& s, CodeFields& fields) {
+  const Dwords8 twice = s | (s << 16);
+  const Words16 scales = reinterpret_cast<Words16>(twice) * 2 + 1;
+  store(scales, fields.scales);
+}
+
 /// The signs and scales of IQ2_XXS and IQ3_XXS, from the word of each 32 columns.
 inline void split_words(const Dwords8& words, CodeFields& fields) {
   const Dwords8 signs = (words & 0x7f) | ((words << 1) & 0x7f00) | ((words << 2) & 0x7f0000) |
@@ -62,27 +85,14 @@ inline void split_words(const Dwords8& words, CodeFields& fields) {
   make_even(bytes);
   store(bytes, fields.signs);
   const Dwords8 s = words >> 28;
-  const Dwords8 twice = s | (s << 16);
-  const Words16 scales = reinterpret_cast<Words16>(twice) * 2 + 1;
-  store(scales, fields.scales);
-}
-
-/// Eight bytes of half bytes, the low ones first, to sixteen scales.
-inline void split_scales(const std::byte* from, CodeFields& fields) {
-  Bytes8 bytes;
-  load(bytes, from);
-  Words8 words = __builtin_convertvector(bytes, Words8);
-  words = (words & 15) | ((words << 4) & 0xf00);
-  const Words16 s = __builtin_convertvector(reinterpret_cast<Bytes16>(words), Words16);
-  const Words16 scales = s * 2 + 1;
-  store(scales, fields.scales);
+  store_scales(s, fields);
 }
 
 /// Bits 3·i … 3·i + 2 of each of four words, for i < 4, moved to bits 9 … 11.
 inline void split_triples(Words16& triples, const std::byte* from) {
   uint64_t words;
-  __builtin_memcpy(&words, from, sizeof words);
-  const auto four = reinterpret_cast<Words16>(Qwords4{} + words);                     // four times
+  load(words, from);
+  const auto four = reinterpret_cast<Words16>(Qwords4{} + words);  // the words, four times
   const Words16 copies = __builtin_shufflevector(four, four, 0, 0, 0, 0, 1, 1, 1, 1,  //
                                                  10, 10, 10, 10, 11, 11, 11, 11);
   const Words16 to_bit_9 = {512, 64, 8, 1, 512, 64, 8, 1, 512, 64, 8, 1, 512, 64, 8, 1};
@@ -107,7 +117,7 @@ inline void read_fields<BlockIQ2_XXS>(const std::byte* block, CodeFields& fields
     store(entries, fields.entries + 16 * i);
   }
   split_words(words, fields);
-  __builtin_memcpy(&fields.d, block, sizeof fields.d);
+  load(fields.d, block);
 }
 
 template <>
@@ -124,8 +134,10 @@ inline void read_fields<BlockIQ2_XS>(const std::byte* block, CodeFields& fields)
       mixed, mixed, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,  //
       1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
   store(signs, fields.signs);
-  split_scales(block + offsetof(BlockIQ2_XS, scales), fields);
-  __builtin_memcpy(&fields.d, block, sizeof fields.d);
+  Bytes16 scales;
+  load_halves<16>(scales, block + offsetof(BlockIQ2_XS, scales));
+  store_scales(scales, fields);
+  load(fields.d, block);
 }
 
 template <>
@@ -145,8 +157,10 @@ inline void read_fields<BlockIQ2_S>(const std::byte* block, CodeFields& fields) 
     store(entries, fields.entries + 16 * i);
   }
   __builtin_memcpy(fields.signs, block + offsetof(BlockIQ2_S, signs), sizeof fields.signs);
-  split_scales(block + offsetof(BlockIQ2_S, scales), fields);
-  __builtin_memcpy(&fields.d, block, sizeof fields.d);
+  Bytes16 scales;
+  load_halves<16>(scales, block + offsetof(BlockIQ2_S, scales));
+  store_scales(scales, fields);
+  load(fields.d, block);
 }
 
 template <>
@@ -159,7 +173,7 @@ inline void read_fields<BlockIQ3_XXS>(const std::byte* block, CodeFields& fields
   Dwords8 words;
   load(words, block + offsetof(BlockIQ3_XXS, signs_and_scales));
   split_words(words, fields);
-  __builtin_memcpy(&fields.d, block, sizeof fields.d);
+  load(fields.d, block);
 }
 
 template <>
@@ -178,16 +192,12 @@ inline void read_fields<BlockIQ3_S>(const std::byte* block, CodeFields& fields) 
     store(entries, fields.entries + 16 * i);
   }
   __builtin_memcpy(fields.signs, block + offsetof(BlockIQ3_S, signs), sizeof fields.signs);
-  Bytes8 bytes = {};
-  __builtin_memcpy(&bytes, block + offsetof(BlockIQ3_S, scales), sizeof(BlockIQ3_S::scales));
-  Words8 words = __builtin_convertvector(bytes, Words8);
-  words = (words & 15) | ((words << 4) & 0xf00);
-  const auto halves = reinterpret_cast<Bytes16>(words);
-  const Bytes16 twice = __builtin_shufflevector(halves, halves, 0, 0, 1, 1, 2, 2, 3, 3,  //
-                                                4, 4, 5, 5, 6, 6, 7, 7);
-  const Words16 scales = __builtin_convertvector(twice, Words16) * 2 + 1;
-  store(scales, fields.scales);
-  __builtin_memcpy(&fields.d, block, sizeof fields.d);
+  Bytes16 eight;
+  load_halves<8>(eight, block + offsetof(BlockIQ3_S, scales));
+  const Bytes16 twice =
+      __builtin_shufflevector(eight, eight, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+  store_scales(twice, fields);
+  load(fields.d, block);
 }
 
 template <>
@@ -206,10 +216,8 @@ inline void read_fields<BlockIQ1_S>(const std::byte* block, CodeFields& fields) 
   const Dwords8 signs = -(wide >> 15);
   store(signs, fields.signs);
   const Dwords8 s = (wide >> 12) & 7;
-  const Dwords8 twice = s | (s << 16);
-  const Words16 scales = reinterpret_cast<Words16>(twice) * 2 + 1;
-  store(scales, fields.scales);
-  __builtin_memcpy(&fields.d, block, sizeof fields.d);
+  store_scales(s, fields);
+  load(fields.d, block);
 }
 
 template <>
@@ -217,11 +225,8 @@ inline void read_fields<BlockIQ1_M>(const std::byte* block, CodeFields& fields) 
   for (size_t i = 0; i < 2; ++i) {
     Words16 low;
     load_bytes(low, block + offsetof(BlockIQ1_M, qs) + 16 * i);
-    Bytes8 bytes;
-    load(bytes, block + offsetof(BlockIQ1_M, qh) + 8 * i);
-    Words8 both = __builtin_convertvector(bytes, Words8);
-    both = (both & 15) | ((both << 4) & 0xf00);
-    const auto halves = reinterpret_cast<Bytes16>(both);
+    Bytes16 halves;
+    load_halves<16>(halves, block + offsetof(BlockIQ1_M, qh) + 8 * i);
     const Words16 upper = __builtin_convertvector(halves, Words16);
     const Words16 entries = low | ((upper & 7) << 8);
     store(entries, fields.entries + 16 * i);
@@ -234,7 +239,7 @@ inline void read_fields<BlockIQ1_M>(const std::byte* block, CodeFields& fields) 
   const Words16 scales = (triples >> 8) + 1;
   store(scales, fields.scales);
   uint64_t tops;
-  __builtin_memcpy(&tops, words, sizeof tops);
+  load(tops, words);
   fields.d = static_cast<uint16_t>((tops >> 12 & 0xf) | (tops >> 24 & 0xf0) | (tops >> 36 & 0xf00) |
                                    (tops >> 48 & 0xf000));
 }

@@ -1,7 +1,9 @@
 // The formats with code books (quant/code_book_blocks.h). A block is expanded first: its entries
 // are looked up, and what they give is a block of bytes, as plain as a format of super_block.h can
-// be, whose loops do the rest. Expanding takes longer than multiplying by one token, and a lookup
+// be, whose loops do the rest. Expanding takes longer than multiplying by one token, and a look-up
 // of eight codes is one load; so the bytes' way through the first-level cache hardly shows.
+// All eight blocks are split before the first is looked up: it is slow to read single numbers of a
+// vector that has just been stored.
 //
 // Codes are stored as q + largest (code_book_blocks.h), which is never negative.
 #pragma once

@@ -3,8 +3,7 @@
 // Products of unsigned codes and signed activations come from vpmaddubsw as int16 pair sums; then
 // vpmaddwd multiplies by the sub-block's scale and widens to int32. A panel adds up the pair sums
 // of a whole sub-block first if they fit: 8 columns lie in a step, so that is two or four of them.
-// What codes are above the true weight, and the mins, are factors of the
-// activations' sums of 16.
+// What codes are above the true weight, and the mins, are factors of the activations' sums of 16.
 //
 // A format is a struct with
 //   kBlockBytes, kOffsetD
