@@ -174,11 +174,11 @@ TEST(Inspect, AFileWithoutAnythingSaysSo) {
 
 TEST(Inspect, ATypeWithoutADecoderIsNamed) {
   MadeFile file("mammoth");
-  file.add("blk.0.ffn_up_exps.weight", Dtype::iq1_s, {256, 4, 2});
+  file.add("blk.0.ffn_up_exps.weight", Dtype::f64, {256, 4, 2});
   file.add("output_norm.weight", Dtype::f32, {256});
   const ModelReport model = file.inspect();
   ASSERT_EQ(model.types.size(), 2u);
-  EXPECT_EQ(model.types[1].type, "IQ1_S");
+  EXPECT_EQ(model.types[1].type, "F64");
   EXPECT_FALSE(model.types[1].supported);
   EXPECT_TRUE(model.types[0].supported);
 }

@@ -46,6 +46,8 @@ enum class Isa { ref, avx2, avx512 };
 ///               acc = fma(−(dmin·a), Σ_s min_s Σ x, acc), 8 sub-blocks of 32
 ///   Q2_K  the same with 16 sub-blocks of 16
 ///   TQ1_0, TQ2_0  acc = fma(d·a, Σ q·x, acc)
+///   IQ1, IQ2, IQ3  acc = fma((d·step)·a, Σ_s (2·scale_s + 1) Σ q·x, acc), 8 or 16 sub-blocks; step
+///               and q are stated in quant/code_book_blocks.h
 /// Float formats: sum16 of w[i]·x[i] where each lane step is lane = fma(w, x, lane), the weight
 /// widened to float first.
 struct MatmulArgs {

@@ -22,15 +22,15 @@ struct ForeignFormat {
   const char* file_stem;
 };
 constexpr ForeignFormat kForeignFormats[] = {
-    {Dtype::f16, "f16"},     {Dtype::bf16, "bf16"},     {Dtype::q4_0, "q4_0"},
-    {Dtype::q5_0, "q5_0"},   {Dtype::q8_0, "q8_0"},     {Dtype::q2_k, "q2_K"},
-    {Dtype::q3_k, "q3_K"},   {Dtype::q4_k, "q4_K"},     {Dtype::q5_k, "q5_K"},
-    {Dtype::q6_k, "q6_K"},   {Dtype::iq4_xs, "iq4_xs"}, {Dtype::tq1_0, "tq1_0"},
-    {Dtype::tq2_0, "tq2_0"}, {Dtype::q4_1, "q4_1"},     {Dtype::q5_0, "q5_0"},
-    {Dtype::q5_1, "q5_1"},   {Dtype::q8_0, "q8_0"},     {Dtype::q4_k, "q4_K"},
-    {Dtype::q5_k, "q5_K"},   {Dtype::q6_k, "q6_K"},     {Dtype::iq4_nl, "iq4_nl"},
-    {Dtype::mxfp4, "mxfp4"}, {Dtype::nvfp4, "nvfp4"},   {Dtype::q1_0, "q1_0"},
-    {Dtype::q2_0, "q2_0"},
+    {Dtype::f16, "f16"},       {Dtype::bf16, "bf16"},       {Dtype::q4_0, "q4_0"},
+    {Dtype::q5_0, "q5_0"},     {Dtype::q8_0, "q8_0"},       {Dtype::q2_k, "q2_K"},
+    {Dtype::q3_k, "q3_K"},     {Dtype::q4_k, "q4_K"},       {Dtype::q5_k, "q5_K"},
+    {Dtype::q6_k, "q6_K"},     {Dtype::iq4_xs, "iq4_xs"},   {Dtype::tq1_0, "tq1_0"},
+    {Dtype::tq2_0, "tq2_0"},   {Dtype::q4_1, "q4_1"},       {Dtype::q5_1, "q5_1"},
+    {Dtype::iq4_nl, "iq4_nl"}, {Dtype::mxfp4, "mxfp4"},     {Dtype::nvfp4, "nvfp4"},
+    {Dtype::q1_0, "q1_0"},     {Dtype::q2_0, "q2_0"},       {Dtype::iq2_xxs, "iq2_xxs"},
+    {Dtype::iq2_xs, "iq2_xs"}, {Dtype::iq3_xxs, "iq3_xxs"}, {Dtype::iq1_s, "iq1_s"},
+    {Dtype::iq3_s, "iq3_s"},   {Dtype::iq2_s, "iq2_s"},     {Dtype::iq1_m, "iq1_m"},
 };
 
 std::vector<char> read_file(const std::string& path) {

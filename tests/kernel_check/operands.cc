@@ -8,6 +8,8 @@
 #include "base/half.h"
 #include "quant/activation.h"
 #include "quant/blocks.h"
+#include "quant/code_book_blocks.h"
+#include "quant/code_books.h"
 
 namespace sluice::kernels::check {
 
@@ -165,6 +167,72 @@ void set_scales(BlockNVFP4& block, WeightKind kind, Random& random) {
   for (uint8_t& scale : block.scales) scale = make_e4m3(kind, random);
 }
 
+/// The number of the entry with the largest or, where a code may be negative, the smallest sum.
+template <size_t kCount, size_t kLength>
+uint32_t extreme_entry(const CodeBook<kCount, kLength>& book, bool high) {
+  const auto sum = [&](size_t e) {
+    int total = 0;
+    for (const int8_t code : book.codes[e]) total += code;
+    return high || book.codes[0][0] > 0 ? total : -total;
+  };
+  size_t best = 0;
+  for (size_t e = 1; e < kCount; ++e)
+    if (sum(e) > sum(best)) best = e;
+  return static_cast<uint32_t>(best);
+}
+
+void set_ends(BlockIQ2_XXS& block, bool high) {
+  for (size_t i = 0; i < sizeof(block.qs); ++i)
+    block.qs[i] = static_cast<uint8_t>(i % 8 < 4   ? extreme_entry(kBookIq2Xxs, high)
+                                       : i % 8 < 7 ? (high ? 0 : 0xff)
+                                                   : (high ? 0xf0 : 0xff));
+}
+void set_ends(BlockIQ2_XS& block, bool high) {
+  const auto word = static_cast<uint16_t>(extreme_entry(kBookIq2Xs, high) | (high ? 0 : 0xfe00));
+  for (size_t i = 0; i < sizeof(block.qs); i += 2) std::memcpy(block.qs + i, &word, sizeof(word));
+  std::memset(block.scales, 0xff, sizeof(block.scales));
+}
+void set_ends(BlockIQ2_S& block, bool high) {
+  const uint32_t entry = extreme_entry(kBookIq2S, high);
+  std::memset(block.qs, static_cast<int>(entry & 255), sizeof(block.qs));
+  std::memset(block.qh, static_cast<int>((entry >> 8) * 0x55), sizeof(block.qh));
+  std::memset(block.signs, high ? 0 : 0xff, sizeof(block.signs));
+  std::memset(block.scales, 0xff, sizeof(block.scales));
+}
+void set_ends(BlockIQ3_XXS& block, bool high) {
+  const uint32_t word = high ? 0xf0000000u : 0xffffffffu;
+  std::memset(block.qs, static_cast<int>(extreme_entry(kBookIq3Xxs, high)), sizeof(block.qs));
+  for (size_t i = 0; i < sizeof(block.signs_and_scales); i += 4)
+    std::memcpy(block.signs_and_scales + i, &word, sizeof(word));
+}
+void set_ends(BlockIQ3_S& block, bool high) {
+  const uint32_t entry = extreme_entry(kBookIq3S, high);
+  std::memset(block.qs, static_cast<int>(entry & 255), sizeof(block.qs));
+  std::memset(block.qh, entry > 255 ? 0xff : 0, sizeof(block.qh));
+  std::memset(block.signs, high ? 0 : 0xff, sizeof(block.signs));
+  std::memset(block.scales, 0xff, sizeof(block.scales));
+}
+void set_ends(BlockIQ1_S& block, bool high) {
+  const uint32_t entry = extreme_entry(kBookIq1, high);
+  const auto word = static_cast<uint16_t>((high ? 0x7000 : 0xf000) | ((entry >> 8) * 01111));
+  std::memset(block.qs, static_cast<int>(entry & 255), sizeof(block.qs));
+  for (size_t i = 0; i < sizeof(block.qh); i += 2) std::memcpy(block.qh + i, &word, sizeof(word));
+}
+void set_ends(BlockIQ1_M& block, bool high) {
+  const uint32_t entry = extreme_entry(kBookIq1, high);
+  std::memset(block.qs, static_cast<int>(entry & 255), sizeof(block.qs));
+  std::memset(block.qh, static_cast<int>(((entry >> 8) | (high ? 0 : 8)) * 0x11), sizeof(block.qh));
+  std::memset(block.scales, 0xff, sizeof(block.scales));
+}
+
+void set_scales(BlockIQ1_M& block, WeightKind kind, Random& random) {
+  const uint16_t d = make_half(kind, random);
+  for (size_t i = 0; i < 4; ++i) {
+    uint8_t& top = block.scales[2 * i + 1];
+    top = static_cast<uint8_t>((top & 15) | ((d >> (4 * i)) & 15) << 4);
+  }
+}
+
 template <class Block>
 void fill_blocks(WeightKind kind, size_t block_count, Random& random, std::byte* blocks) {
   for (size_t b = 0; b < block_count; ++b) {
@@ -237,6 +305,20 @@ void fill_weights(Dtype dtype, WeightKind kind, size_t block_count, Random& rand
       return fill_blocks<BlockQ1_0>(kind, block_count, random, blocks);
     case Dtype::q2_0:
       return fill_blocks<BlockQ2_0>(kind, block_count, random, blocks);
+    case Dtype::iq2_xxs:
+      return fill_blocks<BlockIQ2_XXS>(kind, block_count, random, blocks);
+    case Dtype::iq2_xs:
+      return fill_blocks<BlockIQ2_XS>(kind, block_count, random, blocks);
+    case Dtype::iq3_xxs:
+      return fill_blocks<BlockIQ3_XXS>(kind, block_count, random, blocks);
+    case Dtype::iq1_s:
+      return fill_blocks<BlockIQ1_S>(kind, block_count, random, blocks);
+    case Dtype::iq3_s:
+      return fill_blocks<BlockIQ3_S>(kind, block_count, random, blocks);
+    case Dtype::iq2_s:
+      return fill_blocks<BlockIQ2_S>(kind, block_count, random, blocks);
+    case Dtype::iq1_m:
+      return fill_blocks<BlockIQ1_M>(kind, block_count, random, blocks);
     default:
       break;
   }

@@ -2,15 +2,15 @@
 //
 // Products of unsigned codes and signed activations come from vpmaddubsw as int16 pair sums; then
 // vpmaddwd multiplies by the sub-block's scale and widens to int32. A panel adds up the pair sums
-// of a whole sub-block first: 8 columns lie in a step, so that is two or four of them, and they fit
-// (asserted below). What codes are above the true weight, and the mins, are factors of the
-// activations' sums of 16.
+// of a whole sub-block first if they fit: 8 columns lie in a step, so that is two or four of them.
+// What codes are above the true weight, and the mins, are factors of the activations' sums of 16.
 //
 // Codes may be signed and up to 127 instead; signed_codes.h says what then becomes of them. Pair
 // sums fit an int16 then, but not the sum of two.
 //
 // A format is a struct with
 //   kBlockBytes, kOffsetD
+//   kStep                  only if d is to be multiplied with it
 //   kSubBlock, kCodeMax    columns per scale, and the largest code
 //   kSigned                whether codes are the weights themselves; there are no sum_weights then
 //   kTwoSubBlocks          how codes lie, see column() below
@@ -52,8 +52,10 @@ struct SuperBlocks {
   static constexpr size_t kChunk = Format::kSigned ? 4 : 8;
   static constexpr size_t kSubBlocks = kSuperBlock / Format::kSubBlock;
   static constexpr size_t kSteps = Format::kSubBlock / 8;  ///< of 8 columns, per sub-block
-  static constexpr size_t kScaledSteps = Format::kSigned ? 1 : kSteps;  ///< scaled together
-  static_assert(kScaledSteps * Format::kCodeMax * 128 * 2 < size_t{1} << 15);
+  static constexpr size_t kPairMax = Format::kCodeMax * 2 * (Format::kSigned ? 128 : 127);
+  static_assert(kPairMax < size_t{1} << 15);
+  static constexpr size_t kScaledSteps =  ///< scaled together
+      kSteps * kPairMax < size_t{1} << 15 ? kSteps : 1;
 
   /// The last two indices are half A or B and a register; see panel.h.
   struct Factors {
@@ -116,6 +118,13 @@ struct SuperBlocks {
     return {_mm256_add_epi32(scaled, mins), mins};
   }
 
+  static __m256 d_of_each(const std::byte* const* blocks) {
+    const __m256 d = half_of_each(blocks, Format::kOffsetD);
+    if constexpr (requires { Format::kStep; })
+      return _mm256_mul_ps(d, _mm256_set1_ps(Format::kStep));
+    return d;
+  }
+
   /// The float steps of one block for eight rows.
   static __m256 add_block(__m256 d, __m256 dmin, float a, __m256i scaled, __m256i mins,
                           __m256 acc) {
@@ -152,7 +161,7 @@ struct SuperBlocks {
       scaled[r] = sums.scaled;
       mins[r] = sums.mins;
     }
-    const __m256 d = half_of_each(blocks, Format::kOffsetD);
+    const __m256 d = d_of_each(blocks);
     if constexpr (!Format::kHasMin)
       return add_block(d, d, *x.scale, sum_each(scaled), scaled[0], acc);
     const __m256 dmin = half_of_each(blocks, Format::kOffsetD + 2);
@@ -213,7 +222,7 @@ struct SuperBlocks {
       unpack_signs(panel);
     else
       unpack_sum_weights(blocks, panel);
-    _mm256_store_ps(panel.d, half_of_each(blocks, Format::kOffsetD));
+    _mm256_store_ps(panel.d, d_of_each(blocks));
     if constexpr (Format::kHasMin)
       _mm256_storeu_ps(panel.dmin, half_of_each(blocks, Format::kOffsetD + 2));
   }

@@ -55,15 +55,12 @@ inline __m256i load_row_pair(const std::byte* p, size_t four_rows) {
   return _mm256_inserti128_si256(_mm256_castsi128_si256(load_16(p)), load_16(p + four_rows), 1);
 }
 
-/// Transposes 16 bytes of each row, those at `offset`: lane r of dwords[i] is the i-th four bytes
-/// of row r. Halves of 256 bits, because a 128-bit insert into a longer register costs twice as
-/// much.
-inline void load_dwords(const PanelBlocks& blocks, size_t offset, __m512i* dwords) {
-  const size_t stride = blocks.row_bytes;
-  blocks.prefetch.advance_256();
+/// Transposes 16 bytes of each row: lane r of dwords[i] is the i-th four bytes of row r. Halves of
+/// 256 bits, because a 128-bit insert into a longer register costs twice as much.
+inline void transpose_dwords(const std::byte* first, size_t stride, __m512i* dwords) {
   __m256i halves[2][4];
   for (size_t half = 0; half < 2; ++half) {
-    const std::byte* p = opaque(blocks.first + offset + 8 * half * stride);
+    const std::byte* p = opaque(first + 8 * half * stride);
     const __m256i rows0 = load_row_pair(p, 4 * stride);
     const __m256i rows1 = load_row_pair(p + stride, 4 * stride);
     const __m256i rows2 = load_row_pair(p + 2 * stride, 4 * stride);
@@ -79,6 +76,12 @@ inline void load_dwords(const PanelBlocks& blocks, size_t offset, __m512i* dword
   }
   for (size_t i = 0; i < 4; ++i)
     dwords[i] = _mm512_inserti64x4(_mm512_castsi256_si512(halves[0][i]), halves[1][i], 1);
+}
+
+/// The same with the bytes at `offset` of weights on their way from memory.
+inline void load_dwords(const PanelBlocks& blocks, size_t offset, __m512i* dwords) {
+  blocks.prefetch.advance_256();
+  transpose_dwords(blocks.first + offset, blocks.row_bytes, dwords);
 }
 
 /// The binary16 at `offset` of each row, as floats. It goes through memory: 16 scalar loads leave

@@ -26,6 +26,13 @@ void fill(KernelTable& table) {
   fill_matmul(table, Dtype::q4_k, matmul_q4_k);
   fill_matmul(table, Dtype::q5_k, matmul_q5_k);
   fill_matmul(table, Dtype::q6_k, matmul_q6_k);
+  fill_matmul(table, Dtype::iq2_xxs, matmul_iq2_xxs);
+  fill_matmul(table, Dtype::iq2_xs, matmul_iq2_xs);
+  fill_matmul(table, Dtype::iq3_xxs, matmul_iq3_xxs);
+  fill_matmul(table, Dtype::iq1_s, matmul_iq1_s);
+  fill_matmul(table, Dtype::iq3_s, matmul_iq3_s);
+  fill_matmul(table, Dtype::iq2_s, matmul_iq2_s);
+  fill_matmul(table, Dtype::iq1_m, matmul_iq1_m);
   fill_matmul(table, Dtype::iq4_xs, matmul_iq4_xs);
   fill_matmul(table, Dtype::tq1_0, matmul_tq1_0);
   fill_matmul(table, Dtype::tq2_0, matmul_tq2_0);
