@@ -175,43 +175,65 @@ struct AttentionShape {
   size_t tokens;
 };
 
+constexpr KvType kKvTypes[] = {KvType::f16, KvType::f32, KvType::q8_0};
+constexpr const char* kKvNames[] = {"f16", "f32", "q8_0"};
+
+/// Keys and values of one head after another, all the same, enough of them to fill the pool: as
+/// decoding goes from layer to layer, they come from memory.
+struct HeadPool {
+  HeadPool(const KernelTable& table, KvType type, AttentionShape shape)
+      : tile_count((shape.first_position + shape.tokens + kKeyTile - 1) / kKeyTile),
+        key_lines((tile_count * kv_tile_bytes(type, shape.head_dim) + 63) / 64) {
+    const std::vector<float> row = random_floats(shape.head_dim);
+    lines = make_lines(std::max(kPoolBytes, 2 * 64 * key_lines));
+    for (size_t p = 0; p < tile_count * kKeyTile; ++p) {
+      const auto index = static_cast<size_t>(type);
+      table.store_key[index](row.data(), shape.head_dim, p, keys(0));
+      table.store_value[index](row.data(), shape.head_dim, p, shape.head_dim, values(0));
+    }
+    for (size_t head = 1; head < head_count(); ++head)
+      std::copy_n(lines.begin(), 2 * key_lines,
+                  lines.begin() + static_cast<std::ptrdiff_t>(head * 2 * key_lines));
+  }
+
+  size_t head_count() const { return lines.size() / (2 * key_lines); }
+  Line* keys(size_t turn) { return lines.data() + turn % head_count() * 2 * key_lines; }
+  Line* values(size_t turn) { return keys(turn) + key_lines; }
+
+  size_t tile_count;
+  size_t key_lines;  ///< of a head; its values take as many
+  std::vector<Line> lines;
+};
+
 void run_attention(benchmark::State& state, const KernelTable& table, KvType type,
                    AttentionShape shape) {
-  const auto index = static_cast<size_t>(type);
-  const size_t positions = (shape.first_position + shape.tokens + 63) / 64 * 64;
-  const size_t element_bytes = type == KvType::f16 ? 2 : 4;
-  std::vector<Line> keys = make_lines(positions * shape.head_dim * element_bytes);
-  std::vector<Line> values = make_lines(positions * shape.head_dim * element_bytes);
-  const std::vector<float> row = random_floats(shape.head_dim);
-  for (size_t p = 0; p < positions; ++p) {
-    table.store_key[index](row.data(), shape.head_dim, p, keys.data());
-    table.store_value[index](row.data(), shape.head_dim, p, shape.head_dim, values.data());
-  }
+  HeadPool pool(table, type, shape);
   const size_t token_stride = shape.group_size * shape.head_dim;
   const std::vector<float> queries = random_floats(shape.tokens * token_stride);
   std::vector<float> out(queries.size());
-  const AttentionArgs args = {.queries = queries.data(),
-                              .token_stride = token_stride,
-                              .token_count = shape.tokens,
-                              .group_size = shape.group_size,
-                              .first_position = shape.first_position,
-                              .keys = keys.data(),
-                              .values = values.data(),
-                              .head_dim = shape.head_dim,
-                              .value_stride = shape.head_dim,
-                              .scale = 0.088f,
-                              .out = out.data()};
+  AttentionArgs args = {.queries = queries.data(),
+                        .token_stride = token_stride,
+                        .token_count = shape.tokens,
+                        .group_size = shape.group_size,
+                        .first_position = shape.first_position,
+                        .keys = nullptr,
+                        .values = nullptr,
+                        .head_dim = shape.head_dim,
+                        .value_stride = shape.head_dim,
+                        .scale = 0.088f,
+                        .out = out.data()};
+  size_t turn = 0;
   for (auto _ : state) {
-    table.attention[index](args);
+    args.keys = pool.keys(turn);
+    args.values = pool.values(turn++);
+    table.attention[static_cast<size_t>(type)](args);
     benchmark::ClobberMemory();
   }
   const auto pairs = static_cast<double>(shape.tokens * shape.group_size *
                                          (shape.first_position + shape.tokens / 2 + 1));
-  const auto head_dim = static_cast<double>(shape.head_dim);
   report_rates(state,
-               2.0 * static_cast<double>(shape.first_position + shape.tokens) * head_dim *
-                   static_cast<double>(element_bytes),
-               4.0 * pairs * head_dim);
+               2.0 * static_cast<double>(pool.tile_count * kv_tile_bytes(type, shape.head_dim)),
+               4.0 * pairs * static_cast<double>(shape.head_dim));
 }
 
 /// A pass over the hidden state, `bytes_per_element` read and written.
@@ -259,11 +281,12 @@ void register_matmuls(Isa isa, const Limits& limits) {
 }
 
 void register_attention(Isa isa) {
-  constexpr AttentionShape kShapes[] = {{128, 8, 4095, 1}, {64, 4, 1024, 64}};
-  for (const KvType type : {KvType::f16, KvType::f32}) {
+  constexpr AttentionShape kShapes[] = {
+      {128, 8, 4095, 1}, {64, 4, 4095, 1}, {128, 1, 4095, 1}, {64, 4, 1024, 64}};
+  for (const KvType type : kKvTypes) {
     for (const AttentionShape& shape : kShapes) {
       const std::string name = fmt::format(
-          "attention/{}/{}/head:{}/group:{}/keys:{}/tokens:{}", type == KvType::f16 ? "f16" : "f32",
+          "attention/{}/{}/head:{}/group:{}/keys:{}/tokens:{}", kKvNames[static_cast<size_t>(type)],
           isa_name(isa), shape.head_dim, shape.group_size, shape.first_position + 1, shape.tokens);
       benchmark::RegisterBenchmark(name.c_str(), run_attention, kernel_table(isa), type, shape);
     }

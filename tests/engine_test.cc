@@ -183,7 +183,7 @@ void check_poisoned(const EngineOptions& options) {
 TEST(Engine, LogitsThatAreNoNumbersEndTheStepAndLeaveNoTrace) {
   std::string names = usable_isa_names() + " ";
   for (size_t end; (end = names.find(' ')) != std::string::npos; names.erase(0, end + 1))
-    for (const KvFormat kv : {KvFormat::f16, KvFormat::f32}) {
+    for (const KvFormat kv : {KvFormat::f16, KvFormat::f32, KvFormat::q8_0}) {
       EngineOptions options = small_options();
       options.isa = names.substr(0, end);
       options.kv = kv;

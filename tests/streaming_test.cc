@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
+#include <set>
 
 #include "base/random.h"
 #include "engine/engine.h"
@@ -287,12 +287,18 @@ TEST_P(StreamingTest, AllTogether) {
   }
 }
 
+std::string model_and_kv(const ::testing::TestParamInfo<StreamingTest::ParamType>& test) {
+  return std::get<0>(test.param).name + "_" + std::get<1>(test.param);
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, StreamingTest,
                          ::testing::Combine(::testing::Values(kFloats, kShards, kDemo),
                                             ::testing::Values("f32", "f16")),
-                         [](const auto& test) {
-                           return std::get<0>(test.param).name + "_" + std::get<1>(test.param);
-                         });
+                         model_and_kv);
+INSTANTIATE_TEST_SUITE_P(QuantisedKv, StreamingTest,
+                         ::testing::Combine(::testing::Values(kFloats, kDemo),
+                                            ::testing::Values("q8_0")),
+                         model_and_kv);
 
 /// A prompt so long that its experts are read layers ahead, and that it goes in several batches.
 TEST(Streaming, ThePromptThatReadsAhead) {
@@ -321,14 +327,13 @@ TEST(Streaming, ThePromptThatReadsAhead) {
 
 /// The formats of the KV cache are an input: they must not give the same.
 TEST(Streaming, TheKvFormatMatters) {
-  std::array<std::string, 2> hashes;
-  for (size_t i = 0; i < 2; ++i) {
-    const auto engine =
-        open(kFloats.path, {{"--kv", i == 0 ? "f16" : "f32"}, {"--moe-stream-census", "off"}});
+  std::set<std::string> hashes;
+  for (const char* kv : {"f16", "f32", "q8_0"}) {
+    const auto engine = open(kFloats.path, {{"--kv", kv}, {"--moe-stream-census", "off"}});
     ASSERT_TRUE(engine.ok());
-    hashes[i] = *logits_hash(**engine, kFloats.tokens(), 10);
+    hashes.insert(*logits_hash(**engine, kFloats.tokens(), 10));
   }
-  EXPECT_NE(hashes[0], hashes[1]);
+  EXPECT_EQ(hashes.size(), 3u);
 }
 
 }  // namespace

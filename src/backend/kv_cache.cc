@@ -7,10 +7,6 @@
 namespace sluice {
 namespace {
 
-size_t element_bytes(KvType type) {
-  return type == KvType::f16 ? 2 : 4;
-}
-
 size_t kv_head_total(const ModelConfig& config) {
   size_t total = 0;
   for (const LayerConfig& layer : config.layers) total += layer.kv_head_count;
@@ -24,8 +20,11 @@ KvCache::KvCache(const ModelConfig& config, size_t context_tokens, KvType type)
       context_token_max_(context_tokens),
       value_stride_(round_up(config.head_dim, kernels::kKeyTile)) {
   const uint64_t positions = round_up(context_tokens, kernels::kAttentionBlock);
-  key_bytes_ = round_up(positions * config.head_dim * element_bytes(type), 64);
-  head_bytes_ = key_bytes_ + round_up(positions * value_stride_ * element_bytes(type), 64);
+  const auto bytes = [&](size_t row_elements) {
+    return round_up(positions / kernels::kKeyTile * kernels::kv_tile_bytes(type, row_elements), 64);
+  };
+  key_bytes_ = bytes(config.head_dim);
+  head_bytes_ = key_bytes_ + bytes(value_stride_);
   size_t heads = 0;
   for (const LayerConfig& layer : config.layers) {
     first_head_.push_back(heads);
@@ -61,7 +60,9 @@ KvCache::~KvCache() {
 
 uint64_t KvCache::bytes_per_token(const ModelConfig& config, KvType type) {
   const uint64_t value_stride = round_up(config.head_dim, kernels::kKeyTile);
-  return kv_head_total(config) * (config.head_dim + value_stride) * element_bytes(type);
+  const uint64_t tile_bytes =
+      kernels::kv_tile_bytes(type, config.head_dim) + kernels::kv_tile_bytes(type, value_stride);
+  return kv_head_total(config) * tile_bytes / kernels::kKeyTile;
 }
 
 uint64_t KvCache::bytes_for(const ModelConfig& config, size_t context_tokens, KvType type) {

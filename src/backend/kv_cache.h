@@ -1,6 +1,7 @@
 // The KV cache: keys and values of every layer and position of one session, laid out for the
 // attention kernel (kernels/kernels.h): keys in tiles of 16 positions with the positions adjacent,
-// values row by row. One thread at a time writes; the attention stage's threads read.
+// values row by row, with q8_0 both in tiles that end with their scales. One thread at a time
+// writes; the attention stage's threads read.
 #pragma once
 
 #include <cstdint>

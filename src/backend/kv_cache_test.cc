@@ -30,10 +30,14 @@ TEST(KvCache, BytesByHand) {
       << "whole attention blocks of 64 positions";
   EXPECT_EQ(KvCache::bytes_per_token(config_of(20, {1}), KvType::f32), (20u + 32) * 4)
       << "rows of values are padded to 16";
+  EXPECT_EQ(KvCache::bytes_per_token(config, KvType::q8_0), 3u * 2 * (64 + 64) * 34 / 32)
+      << "a scale of two bytes for each 32 elements";
+  EXPECT_EQ(KvCache::bytes_per_token(config_of(40, {1}), KvType::q8_0), (40u + 4) + (48 + 4));
+  EXPECT_EQ(KvCache::bytes_for(config, 65, KvType::q8_0), 128u * 816);
 }
 
 TEST(KvCache, EveryHeadHasRoomOfItsOwn) {
-  for (const KvType type : {KvType::f16, KvType::f32}) {
+  for (const KvType type : {KvType::f16, KvType::f32, KvType::q8_0}) {
     for (const uint32_t head_dim : {16u, 20u, 80u, 128u}) {
       Ledger ledger;
       const std::vector<uint32_t> heads{3, 1, 4};
@@ -43,12 +47,14 @@ TEST(KvCache, EveryHeadHasRoomOfItsOwn) {
       EXPECT_EQ(cache.context_token_max(), 100u);
       EXPECT_EQ(cache.value_stride() % 16, 0u);
       EXPECT_GE(cache.value_stride(), head_dim);
-      const size_t element = type == KvType::f16 ? 2 : 4;
-      std::vector<std::pair<std::byte*, size_t>> ranges;  // 100 positions are 2 blocks: 128
+      constexpr size_t kTiles = 8;  // 100 positions are 2 blocks of 4 tiles
+      std::vector<std::pair<std::byte*, size_t>> ranges;
       for (size_t layer = 0; layer < heads.size(); ++layer)
         for (size_t head = 0; head < heads[layer]; ++head) {
-          ranges.emplace_back(cache.keys(layer, head), 128 * head_dim * element);
-          ranges.emplace_back(cache.values(layer, head), 128 * cache.value_stride() * element);
+          ranges.emplace_back(cache.keys(layer, head),
+                              kTiles * kernels::kv_tile_bytes(type, head_dim));
+          ranges.emplace_back(cache.values(layer, head),
+                              kTiles * kernels::kv_tile_bytes(type, cache.value_stride()));
         }
       std::ranges::sort(ranges);
       for (size_t i = 0; i < ranges.size(); ++i) {

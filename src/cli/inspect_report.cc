@@ -96,9 +96,10 @@ std::string token_section(const ModelReport& model) {
                                         format_bytes(model.dense_bytes_per_token)));
   }
   if (model.kv_bytes_per_token_f16 > 0)
-    text += line("KV cache", fmt::format("{} (--kv f16), {} (--kv f32)",
+    text += line("KV cache", fmt::format("{} (--kv f16), {} (--kv f32), {} (--kv q8_0)",
                                          format_bytes(model.kv_bytes_per_token_f16),
-                                         format_bytes(model.kv_bytes_per_token_f32)));
+                                         format_bytes(model.kv_bytes_per_token_f32),
+                                         format_bytes(model.kv_bytes_per_token_q8_0)));
   if (model.bytes_per_token() == 0) return text;
   text += "\nFloors of the expert cache\n";
   text += line("useful", fmt::format("{}: {} experts, all that one token uses",
@@ -166,7 +167,9 @@ ordered_json inspect_json(const ModelReport& model) {
           {"bytes_per_token", model.bytes_per_token()},
           {"dense_bytes_per_token", model.dense_bytes_per_token},
           {"kv_bytes_per_token",
-           {{"f16", model.kv_bytes_per_token_f16}, {"f32", model.kv_bytes_per_token_f32}}},
+           {{"f16", model.kv_bytes_per_token_f16},
+            {"f32", model.kv_bytes_per_token_f32},
+            {"q8_0", model.kv_bytes_per_token_q8_0}}},
           {"floors",
            {{"cache_experts", model.cycle_experts()},
             {"cache_bytes", model.bytes_per_token()},

@@ -18,7 +18,10 @@ struct Engine::Impl {
   Impl(const EngineOptions& engine_options, const Log& engine_log, const std::atomic<bool>* flag)
       : options(engine_options), log(engine_log), stop(flag) {}
 
-  KvType kv_type() const { return options.kv == KvFormat::f32 ? KvType::f32 : KvType::f16; }
+  KvType kv_type() const {
+    if (options.kv == KvFormat::q8_0) return KvType::q8_0;
+    return options.kv == KvFormat::f32 ? KvType::f32 : KvType::f16;
+  }
 
   const EngineOptions options;
   const Log log;

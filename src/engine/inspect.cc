@@ -111,6 +111,7 @@ Status describe_run(const gguf::GgufFile& file, ModelReport& report,
   report.router = describe_router(*config);
   report.kv_bytes_per_token_f16 = KvCache::bytes_per_token(*config, KvType::f16);
   report.kv_bytes_per_token_f32 = KvCache::bytes_per_token(*config, KvType::f32);
+  report.kv_bytes_per_token_q8_0 = KvCache::bytes_per_token(*config, KvType::q8_0);
   auto weights = plan_weights(file, *config);
   if (!weights) return weights.error();
   report.dense_bytes_per_token = (*weights)->dense_bytes_per_token();

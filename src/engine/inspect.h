@@ -77,6 +77,7 @@ struct ModelReport {
   std::string router;
   uint64_t kv_bytes_per_token_f16 = 0;
   uint64_t kv_bytes_per_token_f32 = 0;
+  uint64_t kv_bytes_per_token_q8_0 = 0;
   uint64_t dense_bytes_per_token = 0;  ///< dense weights that computing one token reads
 
   uint64_t bytes_of(Residence residence) const;

@@ -43,6 +43,7 @@ TEST(Inspect, DescribesTheDemoModel) {
   // Keys and values of 2 heads of 64 in 8 layers.
   EXPECT_EQ(model.kv_bytes_per_token_f16, 8u * 2 * 2 * 64 * 2);
   EXPECT_EQ(model.kv_bytes_per_token_f32, 8u * 2 * 2 * 64 * 4);
+  EXPECT_EQ(model.kv_bytes_per_token_q8_0, 8u * 2 * 2 * (64 + 2 * 2));
 
   const auto& experts = model.tensors;
   const auto down =

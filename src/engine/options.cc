@@ -73,9 +73,10 @@ Status set_word(Enum& target, std::string_view text,
 }
 
 Status set_kv(EngineOptions& options, std::string_view text) {
-  return set_word(
-      options.kv, text,
-      {std::pair<std::string_view, KvFormat>{"f16", KvFormat::f16}, {"f32", KvFormat::f32}});
+  return set_word(options.kv, text,
+                  {std::pair<std::string_view, KvFormat>{"f16", KvFormat::f16},
+                   {"f32", KvFormat::f32},
+                   {"q8_0", KvFormat::q8_0}});
 }
 
 Status set_isa(EngineOptions& options, std::string_view text) {
@@ -172,8 +173,8 @@ constexpr OptionSpec kOptions[] = {
      "auto takes what an eighth of the memory holds, at most 8192 and what the model was trained "
      "for",
      set_count_or_auto<&EngineOptions::context_tokens, 1, 1u << 24>},
-    {"--kv", "f16|f32", "f16", "format of the KV cache",
-     "f32 is closest to the definition, f16 takes half the memory", set_kv},
+    {"--kv", "f16|f32|q8_0", "f16", "format of the KV cache",
+     "f32 is closest to the definition, f16 takes half the memory, q8_0 about a quarter", set_kv},
     {"--isa", "auto|NAME|list", "auto", "instruction set of the kernels",
      "results are the same to the last bit; for comparing speed and for reports of faults",
      set_isa},

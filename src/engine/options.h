@@ -16,7 +16,7 @@ namespace sluice {
 enum class StreamMode : uint8_t { automatic, on, off };
 enum class DirectReads : uint8_t { automatic, on, off };
 enum class ReadBackend : uint8_t { automatic, uring, threads };
-enum class KvFormat : uint8_t { f16, f32 };
+enum class KvFormat : uint8_t { f16, f32, q8_0 };
 enum class EvictionKind : uint8_t { contest, decay, lru };
 enum class PoolKind : uint8_t { layer, ring };
 enum class Switch : uint8_t { off, on };

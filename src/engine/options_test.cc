@@ -55,6 +55,7 @@ TEST(Options, ValuesReachTheirFields) {
   EXPECT_EQ(with("--threads", "3").threads, 3u);
   EXPECT_EQ(with("--ctx", "16777216").context_tokens, 16777216u);
   EXPECT_EQ(with("--kv", "f32").kv, KvFormat::f32);
+  EXPECT_EQ(with("--kv", "q8_0").kv, KvFormat::q8_0);
   EXPECT_EQ(with("--isa", "ref").isa, "ref");
   EXPECT_EQ(with("--ubatch", "65536").ubatch_tokens, 65536u);
   EXPECT_EQ(with("--ram", "1.5G").ram_bytes, 1610612736u);
@@ -109,7 +110,8 @@ const std::multimap<std::string_view, std::string_view> kWrong{
     {"--ctx", "0"},
     {"--ctx", "16777217"},
     {"--ctx", "4k"},
-    {"--kv", "q8_0"},
+    {"--kv", "q4_0"},
+    {"--kv", "Q8_0"},
     {"--kv", "F16"},
     {"--kv", "auto"},
     {"--ubatch", "0"},

@@ -66,16 +66,32 @@ using MatmulFn = void (*)(const MatmulArgs&);
 
 /// Attention of several queries over the keys and values of one KV head.
 ///
-/// Token t (position p = first_position + t) sees keys 0 … p. Per query q, with s_j =
-/// (chain over d ascending of acc = fma(q[d], k_j[d], acc) from +0) · scale, keys are taken in
-/// ascending blocks of kAttentionBlock, running m = −∞, l = 0, o[d] = 0:
+/// Token t (position p = first_position + t) sees keys 0 … p. Per query q, with s_j = dot(q, k_j) ·
+/// scale, keys are taken in ascending blocks of kAttentionBlock, running m = −∞, l = 0, o[d] = 0:
 ///   m' = max(m, s_j of the block); c = exp_f32(m − m'); p_j = exp_f32(s_j − m')
-///   l = fma(l, c, sum16 of p_j); o[d] = o[d]·c, then o[d] = fma(p_j, v_j[d], o[d]) for j ascending
+///   l = fma(l, c, sum16 of p_j); o[d] = o[d]·c, then o[d] = fma(w_j[d], v_j[d], o[d]) for j
+///   ascending
 ///   m = m'
 /// and at the end out[d] = o[d] / l. Keys beyond p take no part (in sum16 they count as +0).
+///
+///   f16, f32  dot: chain over d ascending of acc = fma(q[d], k_j[d], acc) from +0; w_j[d] = p_j
+///   q8_0      k and v are the int8 codes, with one scale a_j, b_j for each kKvBlock dimensions of
+///             a position. dot: acc = fma(a_j, such a chain over the block, acc) from +0, blocks
+///             ascending; w_j[d] = p_j · b_j
 inline constexpr size_t kAttentionBlock = 64;
-inline constexpr size_t kKeyTile = 16;  ///< keys are stored in tiles of 16 positions
-enum class KvType : uint8_t { f16, f32 };
+inline constexpr size_t kKeyTile = 16;  ///< keys and values are stored in tiles of 16 positions
+inline constexpr size_t kKvBlock =
+    32;  ///< dimensions that share a scale; the last ones may be less
+enum class KvType : uint8_t { f16, f32, q8_0 };
+inline constexpr size_t kKvTypeCount = 3;
+
+/// Bytes of a tile of keys (row_elements = head_dim) or of values (value_stride). A tile of q8_0
+/// ends with the scales of its positions: binary16 [block][kKeyTile].
+constexpr size_t kv_tile_bytes(KvType type, size_t row_elements) {
+  if (type == KvType::f32) return kKeyTile * row_elements * 4;
+  if (type == KvType::f16) return kKeyTile * row_elements * 2;
+  return kKeyTile * (row_elements + (row_elements + kKvBlock - 1) / kKvBlock * 2);
+}
 
 struct AttentionArgs {
   const float* queries;  ///< query (t, j) at queries + t·token_stride + j·head_dim, j < group_size
@@ -83,8 +99,8 @@ struct AttentionArgs {
   size_t token_count;
   size_t group_size;  ///< query heads that share this KV head
   size_t first_position;
-  const void* keys;    ///< [tile][head_dim][kKeyTile], tile = position / kKeyTile; rest finite
-  const void* values;  ///< [position][value_stride]
+  const void* keys;    ///< [tile]: [head_dim][kKeyTile]; tile = position / kKeyTile, rest finite
+  const void* values;  ///< [tile]: [kKeyTile][value_stride]; the last tile may end with the token
   size_t head_dim;
   size_t value_stride;  ///< round_up(head_dim, 16) elements; the padding is zero
   float scale;
@@ -98,7 +114,7 @@ struct KernelTable {
 
   MatmulFn matvec[kDtypeIdCount] = {};  ///< for one or a few tokens; weights stream from RAM
   MatmulFn matmul[kDtypeIdCount] = {};  ///< for many tokens; weights are unpacked once
-  AttentionFn attention[2] = {};        ///< by KvType
+  AttentionFn attention[kKvTypeCount] = {};
 
   /// quant/activation.h has the definitions.
   void (*quantize_q8_256)(const float* x, size_t cols, const QuantizedRow& row) = nullptr;
@@ -119,11 +135,13 @@ struct KernelTable {
   /// x[i] = fma(a, cos, −(b·sin)), x[i + pairs] = fma(a, sin, b·cos), with a, b the old values.
   void (*rope_neox)(float* x, const float* cos, const float* sin, size_t pairs) = nullptr;
   /// Stores one position's key of one head in its tile: tile[d][position % kKeyTile] = key[d].
-  void (*store_key[2])(const float* key, size_t head_dim, size_t position, void* keys) = {};
-  /// Stores one position's value: values[position][d], and zeros in the row's padding. Both stores
-  /// round as f32_to_f16 does.
-  void (*store_value[2])(const float* value, size_t head_dim, size_t position, size_t value_stride,
-                         void* values) = {};
+  void (*store_key[kKvTypeCount])(const float* key, size_t head_dim, size_t position,
+                                  void* keys) = {};
+  /// Stores one position's value: tile[position % kKeyTile][d], and zeros in the row's padding.
+  /// Both stores round as f32_to_f16 does; for q8_0 each block is quantised as by quantize_q8_32,
+  /// with zeros in place of the dimensions that the last one lacks.
+  void (*store_value[kKvTypeCount])(const float* value, size_t head_dim, size_t position,
+                                    size_t value_stride, void* values) = {};
   /// Multiplies and adds small integers, as fast as the ISA can, to no end; returns how many. The
   /// limit that benchmarks put beside the kernels. The reference has none.
   uint64_t (*multiply_only)(uint64_t rounds) = nullptr;

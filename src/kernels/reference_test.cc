@@ -144,9 +144,10 @@ TEST(Reference, AttentionIsSoftmaxAttention) {
   const std::vector<float> queries = random_floats(kTokens * kGroup * kHeadDim, 3);
   const std::vector<float> keys = random_floats(kPositions * kHeadDim, 4);
   const std::vector<float> values = random_floats(kPositions * kHeadDim, 5);
-  for (const KvType type : {KvType::f16, KvType::f32}) {
+  constexpr double kTolerances[kKvTypeCount] = {1e-3, 2e-6, 1e-2};
+  for (const KvType type : {KvType::f16, KvType::f32, KvType::q8_0}) {
     const auto index = static_cast<size_t>(type);
-    std::vector<float> stored_keys(144 * kHeadDim), stored_values(kPositions * kStride);
+    std::vector<float> stored_keys(144 * kHeadDim), stored_values(144 * kStride);
     for (size_t p = 0; p < kPositions; ++p) {
       table().store_key[index](&keys[p * kHeadDim], kHeadDim, p, stored_keys.data());
       table().store_value[index](&values[p * kHeadDim], kHeadDim, p, kStride, stored_values.data());
@@ -163,13 +164,13 @@ TEST(Reference, AttentionIsSoftmaxAttention) {
                               .value_stride = kStride,
                               .scale = 0.7f,
                               .out = out.data()});
-    const double tolerance = type == KvType::f16 ? 1e-3 : 2e-6;
     for (size_t t = 0; t < kTokens; ++t) {
       for (size_t j = 0; j < kGroup; ++j) {
         const size_t offset = (t * kGroup + j) * kHeadDim;
         const std::vector<double> wanted = attention_in_double(
             queries.data() + offset, keys, values, kHeadDim, kFirst + t + 1, 0.7);
-        for (size_t d = 0; d < kHeadDim; ++d) EXPECT_NEAR(out[offset + d], wanted[d], tolerance);
+        for (size_t d = 0; d < kHeadDim; ++d)
+          EXPECT_NEAR(out[offset + d], wanted[d], kTolerances[index]);
       }
     }
   }
@@ -184,26 +185,73 @@ TEST(Reference, KeysLieInTiles) {
   EXPECT_EQ(keys[(3 + 2) * kKeyTile + 2], 3.0f);
 }
 
-TEST(Reference, ScoresFarApartStayFinite) {
-  const float queries[] = {1000.0f};
-  std::vector<float> keys(kKeyTile, 0.0f), values(2 * 16, 0.0f);
-  keys[0] = -1000.0f;
-  keys[1] = 1000.0f;
-  values[0] = 5.0f;
-  values[16] = 7.0f;
+/// 40 dimensions are a block of 32 and one of 8, each with a scale of its own.
+TEST(Reference, Q8_0KeepsAScaleForEachBlockBehindTheCodes) {
+  constexpr size_t kHeadDim = 40, kStride = 48, kPosition = 18;
+  constexpr auto q8_0 = static_cast<size_t>(KvType::q8_0);
+  EXPECT_EQ(kv_tile_bytes(KvType::q8_0, kHeadDim), 16u * (40 + 2 * 2));
+  EXPECT_EQ(kv_tile_bytes(KvType::q8_0, 32), 16u * (32 + 2));
+  std::vector<float> x(kHeadDim, 0.0f);
+  x[3] = -254.0f;  // scale 2
+  x[4] = 3.0f;     // 1.5, a tie
+  x[39] = 63.5f;   // scale 0.5
+  std::vector<int8_t> keys(2 * kv_tile_bytes(KvType::q8_0, kHeadDim), 77);
+  table().store_key[q8_0](x.data(), kHeadDim, kPosition, keys.data());
+  const int8_t* tile = keys.data() + keys.size() / 2;
+  EXPECT_EQ(tile[3 * kKeyTile + 2], -127);
+  EXPECT_EQ(tile[4 * kKeyTile + 2], 2);
+  EXPECT_EQ(tile[39 * kKeyTile + 2], 127);
+  EXPECT_EQ(tile[39 * kKeyTile + 3], 77) << "another position";
+  const auto* scales = reinterpret_cast<const uint16_t*>(tile + kKeyTile * kHeadDim);
+  EXPECT_EQ(scales[2], 0x4000) << "2";
+  EXPECT_EQ(scales[kKeyTile + 2], 0x3800) << "0.5";
+
+  std::vector<int8_t> values(2 * kv_tile_bytes(KvType::q8_0, kStride), 77);
+  table().store_value[q8_0](x.data(), kHeadDim, kPosition, kStride, values.data());
+  const int8_t* row = values.data() + values.size() / 2 + 2 * kStride;
+  EXPECT_EQ(row[3], -127);
+  EXPECT_EQ(row[39], 127);
+  for (size_t d = kHeadDim; d < kStride; ++d) EXPECT_EQ(row[d], 0) << "padding";
+  EXPECT_EQ(row[kStride], 77) << "another position";
+  const int8_t* behind = values.data() + values.size() / 2 + kKeyTile * kStride;
+  EXPECT_EQ(reinterpret_cast<const uint16_t*>(behind)[kKeyTile + 2], 0x3800);
+}
+
+/// Attention of one query over two positions of one dimension, after a stored key and value.
+float attend_two(KvType type, float query, const float (&keys)[2], const float (&values)[2]) {
+  const auto index = static_cast<size_t>(type);
+  std::vector<float> stored_keys(64, 0.0f), stored_values(kKeyTile * 17, 0.0f);
+  for (size_t p = 0; p < 2; ++p) {
+    table().store_key[index](&keys[p], 1, p, stored_keys.data());
+    table().store_value[index](&values[p], 1, p, 16, stored_values.data());
+  }
   float out = 0;
-  table().attention[static_cast<size_t>(KvType::f32)]({.queries = queries,
-                                                       .token_stride = 1,
-                                                       .token_count = 1,
-                                                       .group_size = 1,
-                                                       .first_position = 1,
-                                                       .keys = keys.data(),
-                                                       .values = values.data(),
-                                                       .head_dim = 1,
-                                                       .value_stride = 16,
-                                                       .scale = 1.0f,
-                                                       .out = &out});
-  EXPECT_EQ(out, 7.0f);
+  table().attention[index]({.queries = &query,
+                            .token_stride = 1,
+                            .token_count = 1,
+                            .group_size = 1,
+                            .first_position = 1,
+                            .keys = stored_keys.data(),
+                            .values = stored_values.data(),
+                            .head_dim = 1,
+                            .value_stride = 16,
+                            .scale = 1.0f,
+                            .out = &out});
+  return out;
+}
+
+TEST(Reference, WhatIsNotFiniteInTheCacheShowsInTheResult) {
+  for (const KvType type : {KvType::f16, KvType::f32, KvType::q8_0}) {
+    for (const float broken : {std::numeric_limits<float>::infinity(), std::nanf("")}) {
+      EXPECT_FALSE(std::isfinite(attend_two(type, 1.0f, {0.5f, 0.25f}, {broken, 1.0f})));
+      EXPECT_FALSE(std::isfinite(attend_two(type, 1.0f, {0.5f, broken}, {1.0f, 1.0f})));
+    }
+  }
+}
+
+TEST(Reference, ScoresFarApartStayFinite) {
+  for (const KvType type : {KvType::f16, KvType::f32, KvType::q8_0})
+    EXPECT_EQ(attend_two(type, 1000.0f, {-1000.0f, 1000.0f}, {254.0f, 127.0f}), 127.0f);
 }
 
 TEST(Reference, RmsNorm) {

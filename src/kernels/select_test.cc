@@ -43,8 +43,7 @@ TEST(Select, EveryTableIsComplete) {
       EXPECT_EQ(table.matvec[id] != nullptr, decodes) << "type " << id;
       EXPECT_EQ(table.matmul[id] != nullptr, decodes) << "type " << id;
     }
-    for (const KvType type : {KvType::f16, KvType::f32}) {
-      const auto index = static_cast<size_t>(type);
+    for (size_t index = 0; index < kKvTypeCount; ++index) {
       EXPECT_NE(table.attention[index], nullptr);
       EXPECT_NE(table.store_key[index], nullptr);
       EXPECT_NE(table.store_value[index], nullptr);

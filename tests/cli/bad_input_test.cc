@@ -286,7 +286,7 @@ TEST(BadRequest, OptionsOutOfRange) {
                                                     {"--repeat-penalty", "0"},
                                                     {"--threads", "0"},
                                                     {"--ctx", "0"},
-                                                    {"--kv", "q8_0"},
+                                                    {"--kv", "q4_0"},
                                                     {"--ubatch", "0"},
                                                     {"--moe-stream", "perhaps"},
                                                     {"--moe-stream-cache", "0s"},

@@ -208,7 +208,7 @@ TEST(Inspect, DescribesAModel) {
         "  streamed      24 tensors     16.0 MiB   routed experts, read when needed\n",
         "  4 to 5      32 of   58.0 KiB:   gate Q4_K 18.0 KiB   up Q4_K 18.0 KiB   down Q5_0 22.0 "
         "KiB\n",
-        "  KV cache      4.0 KiB (--kv f16), 8.0 KiB (--kv f32)\n",
+        "  KV cache      4.0 KiB (--kv f16), 8.0 KiB (--kv f32), 2.1 KiB (--kv q8_0)\n",
         "  useful        2.0 MiB: 32 experts, all that one token uses\n",
         "  possible      4 slots in each layer (--moe-stream-cache 4s)\n"})
     EXPECT_THAT(inspect.out, HasSubstr(line));

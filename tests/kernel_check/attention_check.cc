@@ -1,6 +1,5 @@
 #include <cstring>
 
-#include "base/half.h"
 #include "quant/blocks.h"
 #include "tests/kernel_check/check.h"
 
@@ -19,7 +18,7 @@ struct Shape {
   size_t tokens;
 };
 
-constexpr size_t kHeadDims[] = {8, 16, 24, 40, 64, 96, 128, 256};
+constexpr size_t kHeadDims[] = {8, 16, 24, 40, 64, 80, 96, 128, 256};
 constexpr size_t kPositions[] = {0,  1,  7,  14, 15,  16,  17,  31,  32, 47,
                                  62, 63, 64, 65, 100, 126, 127, 128, 200};
 
@@ -32,7 +31,11 @@ class AttentionCheck : public testing::TestWithParam<AttentionCase> {
   static constexpr size_t kPad = 2;  ///< floats behind the queries of a token
 
   size_t type_index() const { return static_cast<size_t>(GetParam().type); }
-  size_t element_bytes() const { return GetParam().type == KvType::f16 ? 2 : 4; }
+  size_t tile_bytes(size_t row_elements) const {
+    return kv_tile_bytes(GetParam().type, row_elements);
+  }
+  /// The natural alignment; f16 within a tile of q8_0.
+  size_t offset() const { return GetParam().type == KvType::f32 ? 4 : 2; }
 
   template <class Member>
   void skip_unless_own(Member member) {
@@ -42,32 +45,33 @@ class AttentionCheck : public testing::TestWithParam<AttentionCase> {
     if (!reason.empty()) GTEST_SKIP() << reason;
   }
 
-  void store(float value, std::byte* elements, size_t index) const {
-    if (GetParam().type == KvType::f16)
-      store_block(f32_to_f16(value), elements, index);
-    else
-      store_block(value, elements, index);
-  }
-
-  /// Whole tiles, also beyond the last position; exactly as many values as there are positions.
+  /// Whole tiles, also beyond the last position, as the reference stores them.
   Bytes make_keys(Shape shape, FloatKind kind) {
     const size_t positions = round_up(shape.first_position + shape.tokens, kKeyTile);
-    Bytes keys(positions * shape.head_dim * element_bytes(), element_bytes());
-    const size_t count = positions * shape.head_dim;
-    for (size_t i = 0; i < count; ++i) store(make_float(kind, random_), keys.data(), i);
+    Bytes keys(positions / kKeyTile * tile_bytes(shape.head_dim), offset());
+    for (size_t position = 0; position < positions; ++position) {
+      const std::vector<float> key = make_floats(kind, shape.head_dim, random_);
+      reference().store_key[type_index()](key.data(), shape.head_dim, position, keys.data());
+    }
     return keys;
   }
 
+  /// Exactly as many values as there are positions, where no scales end a tile.
   Bytes make_values(Shape shape, FloatKind kind) {
     const size_t positions = shape.first_position + shape.tokens;
     const size_t stride = round_up(shape.head_dim, 16);
-    Bytes values(positions * stride * element_bytes(), element_bytes());
-    for (size_t i = 0; i < positions * stride; ++i) {
-      const bool padding = i % stride >= shape.head_dim;
-      store(padding ? 0.0f : make_float(kind, random_), values.data(), i);
+    const bool whole_tiles = GetParam().type == KvType::q8_0;
+    const size_t rows = whole_tiles ? round_up(positions, kKeyTile) : positions;
+    Bytes values(rows * tile_bytes(stride) / kKeyTile, offset());
+    for (size_t position = 0; position < rows; ++position) {
+      const std::vector<float> value = make_floats(kind, shape.head_dim, random_);
+      reference().store_value[type_index()](value.data(), shape.head_dim, position, stride,
+                                            values.data());
     }
     return values;
   }
+
+  static const KernelTable& reference() { return kernel_table(Isa::ref); }
 
   void compare(Shape shape, FloatKind query_kind, FloatKind cache_kind) {
     SCOPED_TRACE(testing::Message()
@@ -98,7 +102,7 @@ class AttentionCheck : public testing::TestWithParam<AttentionCase> {
     args.out = got.data();
     kernel_table(GetParam().isa).attention[type_index()](args);
     args.out = wanted.data();
-    kernel_table(Isa::ref).attention[type_index()](args);
+    reference().attention[type_index()](args);
     expect_same(got, wanted);
   }
 
@@ -154,14 +158,13 @@ TEST_P(AttentionCheck, StoredKeys) {
     for (const size_t head_dim : kHeadDims) {
       for (const size_t position : {0, 1, 15, 16, 33, 63}) {
         const std::vector<float> key = make_floats(kind, head_dim, random_);
-        Bytes got(64 * head_dim * element_bytes(), element_bytes());
-        Bytes wanted(got.size(), element_bytes());
+        Bytes got(4 * tile_bytes(head_dim), offset());
+        Bytes wanted(got.size(), offset());
         std::memset(got.data(), 0x5a, got.size());
         std::memset(wanted.data(), 0x5a, wanted.size());
         kernel_table(GetParam().isa)
             .store_key[type_index()](key.data(), head_dim, position, got.data());
-        kernel_table(Isa::ref).store_key[type_index()](key.data(), head_dim, position,
-                                                       wanted.data());
+        reference().store_key[type_index()](key.data(), head_dim, position, wanted.data());
         SCOPED_TRACE(testing::Message() << "head " << head_dim << ", position " << position);
         expect_same_bytes(got, wanted);
         if (HasFailure()) return;
@@ -175,17 +178,17 @@ TEST_P(AttentionCheck, StoredValues) {
   if (IsSkipped()) return;
   for (const FloatKind kind : kFloatKinds) {
     for (const size_t head_dim : kHeadDims) {
-      for (const size_t position : {0, 1, 5}) {
+      for (const size_t position : {0, 1, 5, 15, 16, 30}) {
         const size_t stride = round_up(head_dim, 16);
         const std::vector<float> value = make_floats(kind, head_dim, random_);
-        Bytes got(7 * stride * element_bytes(), element_bytes());
-        Bytes wanted(got.size(), element_bytes());
+        Bytes got(2 * tile_bytes(stride), offset());
+        Bytes wanted(got.size(), offset());
         std::memset(got.data(), 0x5a, got.size());
         std::memset(wanted.data(), 0x5a, wanted.size());
         kernel_table(GetParam().isa)
             .store_value[type_index()](value.data(), head_dim, position, stride, got.data());
-        kernel_table(Isa::ref).store_value[type_index()](value.data(), head_dim, position, stride,
-                                                         wanted.data());
+        reference().store_value[type_index()](value.data(), head_dim, position, stride,
+                                              wanted.data());
         SCOPED_TRACE(testing::Message() << "head " << head_dim << ", position " << position);
         expect_same_bytes(got, wanted);
         if (HasFailure()) return;
@@ -197,13 +200,13 @@ TEST_P(AttentionCheck, StoredValues) {
 std::vector<AttentionCase> cases() {
   std::vector<AttentionCase> list;
   for (const Isa isa : kComparedIsas)
-    for (const KvType type : {KvType::f16, KvType::f32}) list.push_back({isa, type});
+    for (const KvType type : {KvType::f16, KvType::f32, KvType::q8_0}) list.push_back({isa, type});
   return list;
 }
 
 std::string case_name(const testing::TestParamInfo<AttentionCase>& row) {
-  const bool half = row.param.type == KvType::f16;
-  return std::string(isa_name(row.param.isa)) + (half ? "_f16" : "_f32");
+  constexpr const char* kNames[kKvTypeCount] = {"_f16", "_f32", "_q8_0"};
+  return std::string(isa_name(row.param.isa)) + kNames[static_cast<size_t>(row.param.type)];
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, AttentionCheck, testing::ValuesIn(cases()), case_name);

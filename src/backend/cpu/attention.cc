@@ -1,6 +1,7 @@
 // The attention block on the CPU: normalise, project, rotate, store, attend, project back.
 #include <cmath>
 
+#include "backend/cpu/attention_split.h"
 #include "backend/cpu/cpu_backend.h"
 
 namespace sluice {
@@ -96,16 +97,19 @@ void CpuBackend::attend(size_t layer, size_t first_position, size_t token_count,
   const size_t group = shape.head_count / shape.kv_head_count;
   const size_t row = shape.head_count * dim;
   const size_t chunks = (token_count + kAttentionTokens - 1) / kAttentionTokens;
+  const size_t share = plan_query_share(chunks * shape.kv_head_count, group, pool_.thread_count());
+  const size_t parts = (group + share - 1) / share;
   const auto kernel = kernels_.attention[static_cast<size_t>(cache.type())];
-  pool_.run_queue(chunks * shape.kv_head_count, [&](size_t task, size_t) {
-    const size_t kv_head = task % shape.kv_head_count;
+  pool_.run_queue(chunks * shape.kv_head_count * parts, [&](size_t task, size_t) {
+    const size_t first_query = task % parts * share;
+    const size_t kv_head = task / parts % shape.kv_head_count;
     // The last tokens see the most keys: they go first, so that the short tasks even out.
-    const size_t token = (chunks - 1 - task / shape.kv_head_count) * kAttentionTokens;
-    const size_t offset = token * row + kv_head * group * dim;
+    const size_t token = (chunks - 1 - task / parts / shape.kv_head_count) * kAttentionTokens;
+    const size_t offset = token * row + (kv_head * group + first_query) * dim;
     kernel({.queries = scratch_.query + offset,
             .token_stride = row,
             .token_count = std::min(kAttentionTokens, token_count - token),
-            .group_size = group,
+            .group_size = std::min(share, group - first_query),
             .first_position = first_position + token,
             .keys = cache.keys(layer, kv_head),
             .values = cache.values(layer, kv_head),

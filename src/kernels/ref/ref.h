@@ -40,12 +40,16 @@ void matmul_q2_0(const MatmulArgs& args);
 
 void attention_f16(const AttentionArgs& args);
 void attention_f32(const AttentionArgs& args);
+void attention_q8_0(const AttentionArgs& args);
 void store_key_f16(const float* key, size_t head_dim, size_t position, void* keys);
 void store_key_f32(const float* key, size_t head_dim, size_t position, void* keys);
+void store_key_q8_0(const float* key, size_t head_dim, size_t position, void* keys);
 void store_value_f16(const float* value, size_t head_dim, size_t position, size_t value_stride,
                      void* values);
 void store_value_f32(const float* value, size_t head_dim, size_t position, size_t value_stride,
                      void* values);
+void store_value_q8_0(const float* value, size_t head_dim, size_t position, size_t value_stride,
+                      void* values);
 
 void rms_norm(const float* x, const float* weight, float eps, size_t n, float* out);
 void add(const float* x, size_t n, float* y);
