@@ -76,7 +76,7 @@ std::vector<float> make_floats(FloatKind kind, size_t count, Random& random);
 float make_float(FloatKind kind, Random& random);
 
 /// The instruction sets to compare with the reference, whether or not this machine has them.
-inline constexpr Isa kComparedIsas[] = {Isa::avx2, Isa::avx512};
+inline constexpr Isa kComparedIsas[] = {Isa::avx2, Isa::avx512, Isa::neon, Isa::i8mm};
 
 /// Empty when the entry is an implementation of its own that this machine can run; else the reason
 /// to skip. `entry(table)` returns the entry's function pointer.
