@@ -26,8 +26,8 @@ compile = cmake --build --preset $(1) -j $(JOBS) $(2)
 run_tests = ctest --test-dir $(1) -j $(JOBS) $(2) --output-on-failure --no-label-summary
 endif
 
-.PHONY: help deps deps-aarch64 deps-clang build demo test test-fast aarch64 asan tsan clang bench bench-kernels fuzz \
-  format tidy clean
+.PHONY: help deps deps-aarch64 deps-clang build demo test test-fast aarch64 asan tsan clang bench \
+  bench-kernels fuzz format tidy clean
 
 help:           ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
