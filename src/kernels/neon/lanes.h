@@ -70,12 +70,11 @@ inline float32x4_t exp_lanes(float32x4_t x) {
   p = vfmaq_f32(vdupq_n_f32(C::kC2), p, r);
   p = vfmaq_f32(one, p, r);
   p = vfmaq_f32(one, p, r);
-  const int32x4_t exponent = vshlq_n_s32(vreinterpretq_s32_f32(shifted), 23);
-  const int32x4_t result = vaddq_s32(vreinterpretq_s32_f32(p), exponent);
+  const uint32x4_t exponent = vshlq_n_u32(vreinterpretq_u32_f32(shifted), 23);
+  const uint32x4_t result = vaddq_u32(vreinterpretq_u32_f32(p), exponent);
   const uint32x4_t low = vcltq_f32(x, vdupq_n_f32(C::kLow));
   const uint32x4_t high = vcgtq_f32(x, vdupq_n_f32(C::kHigh));
-  const float32x4_t above_low =
-      vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_s32(result), low));
+  const float32x4_t above_low = vreinterpretq_f32_u32(vbicq_u32(result, low));
   return vbslq_f32(high, vdupq_n_f32(__builtin_inff()), above_low);
 }
 
