@@ -26,14 +26,17 @@ compile = cmake --build --preset $(1) -j $(JOBS) $(2)
 run_tests = ctest --test-dir $(1) -j $(JOBS) $(2) --output-on-failure --no-label-summary
 endif
 
-.PHONY: help deps deps-clang build demo test test-fast asan tsan clang bench bench-kernels fuzz \
-  format tidy clean
+.PHONY: help deps deps-aarch64 deps-clang build demo test test-fast aarch64 asan tsan clang bench \
+  bench-kernels fuzz format tidy clean
 
 help:           ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
 deps:           ## install the packages of the build that are missing (Debian 12)
 	@scripts/install_packages.sh build
+
+deps-aarch64:   ## install the packages of aarch64
+	@scripts/install_packages.sh aarch64
 
 deps-clang:     ## install the packages of clang, fuzz, format and tidy
 	@scripts/install_packages.sh clang
@@ -47,13 +50,19 @@ demo: deps      ## build the program alone, stream the small model of the reposi
 	@$(call compile,release,--target sluice)
 	build/sluice demo
 
-test: deps build  ## all tests, then those about threads under the thread sanitizer
+test: deps build  ## all tests, those about threads under the thread sanitizer, then aarch64
 	@$(call run_tests,build)
 	@$(call configure,tsan)
 	@$(call compile,tsan,--target check_threads)
+	@$(MAKE) --no-print-directory aarch64
 
 test-fast: build  ## the tests that take less than a minute together
 	@$(call run_tests,build,-L fast)
+
+aarch64: deps deps-aarch64  ## kernels, formats and logits as on 64-bit ARM, emulated
+	@$(call configure,aarch64)
+	@$(call compile,aarch64,--target emulated_tests)
+	@unset SLUICE_CASES; $(call run_tests,build-aarch64)
 
 asan:           ## all tests under the address and undefined-behaviour sanitizers
 	@$(call configure,asan)
@@ -87,4 +96,4 @@ tidy: deps-clang build  ## clang-tidy over src/
 	run-clang-tidy-14 -quiet -p build -j $(JOBS) "$(CURDIR)/src/.*\.cc"
 
 clean:          ## delete the build folders
-	rm -rf build build-dev build-clang build-asan build-tsan build-fuzz
+	rm -rf build build-dev build-clang build-asan build-tsan build-fuzz build-aarch64

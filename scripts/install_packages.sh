@@ -1,8 +1,9 @@
 #!/bin/sh
-# install_packages.sh [build|clang]
+# install_packages.sh [build|aarch64|clang]
 #
-# Installs the Debian 12 packages that are missing: those of the build, or those of the clang
-# targets (make clang, fuzz, format, tidy). Does nothing, quickly, when all are there.
+# Installs the Debian 12 packages that are missing: those of the build, those that make aarch64
+# needs beside them, or those of the clang targets (make clang, fuzz, format, tidy). Does nothing,
+# quickly, when all are there.
 set -eu
 
 case "${1:-build}" in
@@ -10,8 +11,9 @@ case "${1:-build}" in
     packages="g++ cmake ninja-build pkg-config libfmt-dev libcli11-dev nlohmann-json3-dev
               liburing-dev libxxhash-dev libgtest-dev libgmock-dev libbenchmark-dev"
     ;;
+  aarch64) packages="g++-aarch64-linux-gnu qemu-user" ;;
   clang) packages="clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev" ;;
-  *) echo "usage: $0 [build|clang]" >&2; exit 2 ;;
+  *) echo "usage: $0 [build|aarch64|clang]" >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "engine/engine.h"
+#include "engine/generate.h"
 #include "testing/temp_folder.h"
 #include "tests/support/hand_built_engine.h"
 #include "tests/support/reference_case.h"
@@ -168,6 +169,24 @@ TEST_P(GoldenOfTree, MergedGateAndUpGiveTheSame) {
     EXPECT_EQ(batch_logits(*merged, one.tokens), batch_logits(*apart, one.tokens));
     EXPECT_EQ(merged->counters().demand_bytes, apart->counters().demand_bytes);
     EXPECT_EQ(merged->counters().demand_reads * 3, apart->counters().demand_reads * 2);
+  }
+}
+
+/// Not only close: the bits that every machine of every kind gives. They change when a definition
+/// is meant to (docs/numerics.md), or when a case of the tree does.
+TEST(Golden, LogitsHaveTheSameBitsOnEveryMachine) {
+  const std::pair<std::string, std::string> known[] = {
+      {"qwen3moe", "30c115a30610fb384c3bd0b9abe12d5a"},
+      {"qwen3moe-f16", "475770fe22f05e84d8126463b1e76e47"},
+      {"qwen3moe-q4_k_m", "b50b1694a2f8f162848e47613d73ca3a"},
+      {"qwen3moe-q8_0", "242a99b257b09760dab91fc9861b34a6"},
+  };
+  for (const auto& [name, bits] : known) {
+    const ReferenceCase one = ReferenceCase::read(kTreeCases + "/" + name);
+    const auto engine = open_engine(one.model_path, options_with(KvFormat::f16));
+    Hash128 hash;
+    hash.add(batch_logits(*engine, one.tokens));
+    EXPECT_EQ(hash.hex(), bits) << name;
   }
 }
 

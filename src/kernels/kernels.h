@@ -27,7 +27,7 @@
 
 namespace sluice::kernels {
 
-enum class Isa { ref, avx2, avx512 };
+enum class Isa { ref, avx2, avx512, neon, i8mm };
 
 /// Weights times activations: out[t][r] = dot(weight row r, activation row t).
 ///
@@ -147,7 +147,7 @@ struct KernelTable {
   uint64_t (*multiply_only)(uint64_t rounds) = nullptr;
 };
 
-/// "ref", "avx2", "avx512"
+/// "ref", "avx2", "avx512", "neon", "i8mm"
 std::string_view isa_name(Isa isa);
 std::optional<Isa> isa_by_name(std::string_view name);
 

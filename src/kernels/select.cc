@@ -19,6 +19,16 @@ namespace avx512 {
 void fill(KernelTable& table);
 }
 #endif
+#if SLUICE_HAVE_NEON
+namespace neon {
+void fill(KernelTable& table);
+}
+#endif
+#if SLUICE_HAVE_I8MM
+namespace i8mm {
+void fill(KernelTable& table);
+}
+#endif
 
 namespace {
 
@@ -41,6 +51,16 @@ constexpr IsaRow kRows[] = {
     {Isa::avx512, "avx512", avx512::fill, [](const os::CpuFeatures& cpu) { return cpu.avx512; }},
 #else
     {Isa::avx512, "avx512", nullptr, nullptr},
+#endif
+#if SLUICE_HAVE_NEON
+    {Isa::neon, "neon", neon::fill, [](const os::CpuFeatures& cpu) { return cpu.neon_dot; }},
+#else
+    {Isa::neon, "neon", nullptr, nullptr},
+#endif
+#if SLUICE_HAVE_I8MM
+    {Isa::i8mm, "i8mm", i8mm::fill, [](const os::CpuFeatures& cpu) { return cpu.neon_i8mm; }},
+#else
+    {Isa::i8mm, "i8mm", nullptr, nullptr},
 #endif
 };
 constexpr size_t kIsaCount = std::size(kRows);

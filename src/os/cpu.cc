@@ -1,5 +1,6 @@
-// What the processor itself tells, by CPUID: the same on every operating system. This file is
-// compiled without special flags, so that asking is safe on every machine.
+// What the processor itself tells, by CPUID: the same on every operating system. (An ARM processor
+// tells it to the system alone, which passes it on: cpu_linux.cc.) This file is compiled without
+// special flags, so that asking is safe on every machine.
 #include "os/cpu.h"
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -82,7 +83,7 @@ std::string cpu_model_name() {
   return text.empty() ? "unknown CPU" : text;
 }
 
-#else
+#elif !defined(__aarch64__)
 
 CpuFeatures cpu_features() {
   return {};

@@ -10,6 +10,8 @@ namespace sluice::os {
 struct CpuFeatures {
   bool avx2_fma_f16c = false;  ///< AVX2, FMA and F16C, with the OS saving YMM
   bool avx512 = false;         ///< F, BW, DQ, VL, VNNI, VBMI and GFNI, with the OS saving ZMM
+  bool neon_dot = false;       ///< sdot on a 64-bit ARM core
+  bool neon_i8mm = false;      ///< and smmla
 };
 CpuFeatures cpu_features();
 

@@ -1,6 +1,8 @@
 #include <sched.h>
+#include <sys/auxv.h>
 
 #include <algorithm>
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -36,5 +38,27 @@ size_t usable_core_count() {
                                     : performance_core_count("", cpus);
   return std::min(cores, cgroup_core_limit("/").value_or(cores));
 }
+
+#if defined(__aarch64__)
+
+CpuFeatures cpu_features() {
+  constexpr unsigned long kDot = 1ul << 20;   // HWCAP_ASIMDDP
+  constexpr unsigned long kI8mm = 1ul << 13;  // HWCAP2_I8MM; the names are newer than some headers
+  CpuFeatures features;
+  features.neon_dot = (getauxval(AT_HWCAP) & kDot) != 0;
+  features.neon_i8mm = features.neon_dot && (getauxval(AT_HWCAP2) & kI8mm) != 0;
+  return features;
+}
+
+/// The board's name from its device tree ("Raspberry Pi 5 Model B Rev 1.0"): cores have numbers
+/// only. Servers have no such tree.
+std::string cpu_model_name() {
+  std::ifstream file("/sys/firmware/devicetree/base/model");
+  std::string model;
+  std::getline(file, model, '\0');
+  return model.empty() ? "unknown CPU" : model;
+}
+
+#endif
 
 }  // namespace sluice::os

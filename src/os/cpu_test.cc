@@ -12,7 +12,7 @@
 namespace sluice::os {
 namespace {
 
-/// The value of a line "key : value" of /proc/cpuinfo: the kernel's own reading of CPUID.
+/// The value of a line "key : value" of /proc/cpuinfo: the kernel's own reading of the processor.
 std::string cpuinfo_value(const std::string& key) {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
@@ -23,10 +23,15 @@ std::string cpuinfo_value(const std::string& key) {
 }
 
 TEST(Cpu, FeaturesAgreeWithTheKernel) {
-  std::istringstream words(cpuinfo_value("flags"));
+#if defined(__aarch64__)
+  constexpr const char* kKey = "Features";
+#else
+  constexpr const char* kKey = "flags";
+#endif
+  std::istringstream words(cpuinfo_value(kKey));
   std::set<std::string> flags;
   for (std::string word; words >> word;) flags.insert(word);
-  if (flags.empty()) GTEST_SKIP() << "no flags line in /proc/cpuinfo";
+  if (flags.empty()) GTEST_SKIP() << "no line of " << kKey << " in /proc/cpuinfo";
   const auto has_all = [&](std::initializer_list<const char*> names) {
     for (const char* name : names) {
       if (!flags.contains(name)) return false;
@@ -37,6 +42,8 @@ TEST(Cpu, FeaturesAgreeWithTheKernel) {
   EXPECT_EQ(cpu_features().avx2_fma_f16c, avx2);
   EXPECT_EQ(cpu_features().avx512, avx2 && has_all({"avx512f", "avx512bw", "avx512dq", "avx512vl",
                                                     "avx512_vnni", "avx512vbmi", "gfni"}));
+  EXPECT_EQ(cpu_features().neon_dot, has_all({"asimddp"}));
+  EXPECT_EQ(cpu_features().neon_i8mm, has_all({"asimddp", "i8mm"}));
 }
 
 TEST(Cpu, NameIsWhatTheKernelReports) {

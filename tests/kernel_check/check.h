@@ -76,7 +76,15 @@ std::vector<float> make_floats(FloatKind kind, size_t count, Random& random);
 float make_float(FloatKind kind, Random& random);
 
 /// The instruction sets to compare with the reference, whether or not this machine has them.
-inline constexpr Isa kComparedIsas[] = {Isa::avx2, Isa::avx512};
+inline constexpr Isa kComparedIsas[] = {Isa::avx2, Isa::avx512, Isa::neon, Isa::i8mm};
+
+/// Whether a long sweep takes its case number `turn`: always, but under an emulator, where all
+/// cases would take minutes, only one of `stride`. A stride without a common factor with the
+/// lengths of a sweep's lists still brings every value of each.
+inline bool takes_turn(size_t turn, size_t stride) {
+  constexpr bool kEmulated = SLUICE_EMULATED;  // of the build: tests/CMakeLists.txt
+  return !kEmulated || turn % stride == 0;
+}
 
 /// Empty when the entry is an implementation of its own that this machine can run; else the reason
 /// to skip. `entry(table)` returns the entry's function pointer.

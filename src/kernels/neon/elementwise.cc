@@ -1,0 +1,82 @@
+// What happens to a hidden state between the matrices. Loops go by four floats, or by the 16 lanes
+// of sum16; of the last ones, load_some and store_some touch only those that exist. Those that do
+// not exist enter a sum as +0, which changes nothing, because no sum here can be −0.
+#include "kernels/neon/lanes.h"
+#include "kernels/neon/neon.h"
+
+namespace sluice::kernels::neon {
+
+void rms_norm(const float* x, const float* weight, float eps, size_t n, float* out) {
+  float32x4_t squares[kQuarters] = {};
+  for (size_t i = 0; i < n; i += kQuarters * kLanes) {
+#pragma GCC unroll 4
+    for (size_t quarter = 0; quarter < kQuarters; ++quarter) {
+      const size_t at = i + quarter * kLanes;
+      const float32x4_t v = load_some(x + at, left(at, n));
+      squares[quarter] = vfmaq_f32(squares[quarter], v, v);
+    }
+  }
+  const float mean = fold_lanes(squares) / static_cast<float>(n);
+  const float32x4_t scale = vdupq_n_f32(1.0f / __builtin_sqrtf(mean + eps));
+  for (size_t i = 0; i < n; i += kLanes) {
+    const float32x4_t scaled = vmulq_f32(load_some(x + i, n - i), scale);
+    store_some(out + i, vmulq_f32(scaled, load_some(weight + i, n - i)), n - i);
+  }
+}
+
+void add(const float* x, size_t n, float* y) {
+  for (size_t i = 0; i < n; i += kLanes)
+    store_some(y + i, vaddq_f32(load_some(y + i, n - i), load_some(x + i, n - i)), n - i);
+}
+
+void add_scaled(float a, const float* x, size_t n, float* y) {
+  const float32x4_t factor = vdupq_n_f32(a);
+  for (size_t i = 0; i < n; i += kLanes) {
+    const float32x4_t sum = vfmaq_f32(load_some(y + i, n - i), factor, load_some(x + i, n - i));
+    store_some(y + i, sum, n - i);
+  }
+}
+
+void silu_multiply(const float* gate, const float* up, size_t n, float* out) {
+  const float32x4_t one = vdupq_n_f32(1.0f);
+  for (size_t i = 0; i < n; i += kLanes) {
+    const float32x4_t g = load_some(gate + i, n - i);
+    const float32x4_t silu = vdivq_f32(g, vaddq_f32(one, exp_lanes(vnegq_f32(g))));
+    store_some(out + i, vmulq_f32(silu, load_some(up + i, n - i)), n - i);
+  }
+}
+
+void softmax(float* x, size_t n) {
+  float32x4_t maxima = vdupq_n_f32(-__builtin_inff());
+  for (size_t i = 0; i < n; i += kLanes)
+    maxima = larger(first_or(load_some(x + i, n - i), n - i, -__builtin_inff()), maxima);
+  const float32x4_t max = vdupq_n_f32(vmaxvq_f32(maxima));
+  float32x4_t sums[kQuarters] = {};
+  for (size_t i = 0; i < n; i += kQuarters * kLanes) {
+#pragma GCC unroll 4
+    for (size_t quarter = 0; quarter < kQuarters; ++quarter) {
+      const size_t at = i + quarter * kLanes;
+      const size_t count = left(at, n);
+      const float32x4_t e = exp_lanes(vsubq_f32(load_some(x + at, count), max));
+      store_some(x + at, e, count);
+      sums[quarter] = vaddq_f32(sums[quarter], first_or(e, count, 0.0f));
+    }
+  }
+  const float32x4_t total = vdupq_n_f32(fold_lanes(sums));
+  for (size_t i = 0; i < n; i += kLanes)
+    store_some(x + i, vdivq_f32(load_some(x + i, n - i), total), n - i);
+}
+
+void rope_neox(float* x, const float* cos, const float* sin, size_t pairs) {
+  for (size_t i = 0; i < pairs; i += kLanes) {
+    const size_t count = pairs - i;
+    const float32x4_t a = load_some(x + i, count);
+    const float32x4_t b = load_some(x + pairs + i, count);
+    const float32x4_t c = load_some(cos + i, count);
+    const float32x4_t s = load_some(sin + i, count);
+    store_some(x + i, vfmaq_f32(vnegq_f32(vmulq_f32(b, s)), a, c), count);
+    store_some(x + pairs + i, vfmaq_f32(vmulq_f32(b, c), a, s), count);
+  }
+}
+
+}  // namespace sluice::kernels::neon

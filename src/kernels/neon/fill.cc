@@ -1,0 +1,44 @@
+#include "kernels/neon/neon.h"
+
+namespace sluice::kernels::neon {
+namespace {
+
+void fill_matmul(KernelTable& table, Dtype dtype, MatmulFn matvec, MatmulFn matmul) {
+  table.matvec[static_cast<size_t>(dtype)] = matvec;
+  table.matmul[static_cast<size_t>(dtype)] = matmul;
+}
+
+}  // namespace
+
+void fill(KernelTable& table) {
+  table.isa = Isa::neon;
+  fill_matmul(table, Dtype::f32, matmul_f32, matmul_f32);
+  fill_matmul(table, Dtype::f16, matmul_f16, matmul_f16);
+  fill_matmul(table, Dtype::bf16, matmul_bf16, matmul_bf16);
+  fill_matmul(table, Dtype::q4_0, matvec_q4_0, matmul_q4_0);
+  fill_matmul(table, Dtype::q5_0, matvec_q5_0, matmul_q5_0);
+  fill_matmul(table, Dtype::q8_0, matvec_q8_0, matmul_q8_0);
+  fill_matmul(table, Dtype::q4_k, matvec_q4_k, matmul_q4_k);
+  fill_matmul(table, Dtype::q5_k, matvec_q5_k, matmul_q5_k);
+  fill_matmul(table, Dtype::q6_k, matvec_q6_k, matmul_q6_k);
+
+  const auto f16 = static_cast<size_t>(KvType::f16);
+  const auto f32 = static_cast<size_t>(KvType::f32);
+  table.attention[f16] = attention_f16;
+  table.attention[f32] = attention_f32;
+  table.store_key[f16] = store_key_f16;
+  table.store_key[f32] = store_key_f32;
+  table.store_value[f16] = store_value_f16;
+  table.store_value[f32] = store_value_f32;
+
+  table.quantize_q8_256 = quantize_q8_256;
+  table.quantize_q8_32 = quantize_q8_32;
+  table.rms_norm = rms_norm;
+  table.add = add;
+  table.add_scaled = add_scaled;
+  table.silu_multiply = silu_multiply;
+  table.softmax = softmax;
+  table.rope_neox = rope_neox;
+}
+
+}  // namespace sluice::kernels::neon

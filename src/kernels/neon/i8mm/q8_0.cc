@@ -1,0 +1,12 @@
+#include "kernels/neon/q8_0.h"
+
+#include "kernels/neon/i8mm/i8mm.h"
+#include "kernels/neon/i8mm/matrix_sums.h"
+
+namespace sluice::kernels::i8mm {
+
+void matmul_q8_0(const MatmulArgs& args) {
+  neon::matmul<neon::SmallBlocks<neon::Q80, neon::MatrixSums>>(args);
+}
+
+}  // namespace sluice::kernels::i8mm

@@ -1,0 +1,55 @@
+// The kernels for 64-bit ARM with the dot product instructions (asimddp: Cortex-A76, Neoverse N1,
+// Apple M1 and what came after them); kernels.h says what each computes, the files here say how.
+// fill.cc puts them into the table; everything else is internal to its file. Any thread may call
+// them on a machine that has these instructions.
+//
+// Older cores (Cortex-A53, A72) run the reference. Without sdot the quantised products would be a
+// second set of kernels, four instructions to each one here, for machines whose memory is too small
+// to be worth it.
+//
+// The folder i8mm/ below this one is a table of its own: the same headers, with the products of
+// matmul made by smmla.
+#pragma once
+
+#include "kernels/kernels.h"
+
+namespace sluice::kernels::neon {
+
+void matmul_f32(const MatmulArgs& args);
+void matmul_f16(const MatmulArgs& args);
+void matmul_bf16(const MatmulArgs& args);
+void matvec_q4_0(const MatmulArgs& args);
+void matmul_q4_0(const MatmulArgs& args);
+void matvec_q5_0(const MatmulArgs& args);
+void matmul_q5_0(const MatmulArgs& args);
+void matvec_q8_0(const MatmulArgs& args);
+void matmul_q8_0(const MatmulArgs& args);
+void matvec_q4_k(const MatmulArgs& args);
+void matmul_q4_k(const MatmulArgs& args);
+void matvec_q5_k(const MatmulArgs& args);
+void matmul_q5_k(const MatmulArgs& args);
+void matvec_q6_k(const MatmulArgs& args);
+void matmul_q6_k(const MatmulArgs& args);
+
+void attention_f16(const AttentionArgs& args);
+void attention_f32(const AttentionArgs& args);
+void store_key_f16(const float* key, size_t head_dim, size_t position, void* keys);
+void store_key_f32(const float* key, size_t head_dim, size_t position, void* keys);
+void store_value_f16(const float* value, size_t head_dim, size_t position, size_t value_stride,
+                     void* values);
+void store_value_f32(const float* value, size_t head_dim, size_t position, size_t value_stride,
+                     void* values);
+
+void quantize_q8_256(const float* x, size_t cols, const QuantizedRow& row);
+void quantize_q8_32(const float* x, size_t cols, const QuantizedRow& row);
+void rms_norm(const float* x, const float* weight, float eps, size_t n, float* out);
+void add(const float* x, size_t n, float* y);
+void add_scaled(float a, const float* x, size_t n, float* y);
+void silu_multiply(const float* gate, const float* up, size_t n, float* out);
+void softmax(float* x, size_t n);
+void rope_neox(float* x, const float* cos, const float* sin, size_t pairs);
+
+/// Every entry of the table.
+void fill(KernelTable& table);
+
+}  // namespace sluice::kernels::neon

@@ -1,0 +1,14 @@
+#include "kernels/neon/q4_0.h"
+
+#include "kernels/neon/neon.h"
+
+namespace sluice::kernels::neon {
+
+void matvec_q4_0(const MatmulArgs& args) {
+  matvec<SmallBlocks<Q40, DotSums>>(args);
+}
+void matmul_q4_0(const MatmulArgs& args) {
+  matmul<SmallBlocks<Q40, DotSums>>(args);
+}
+
+}  // namespace sluice::kernels::neon

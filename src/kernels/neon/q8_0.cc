@@ -1,0 +1,14 @@
+#include "kernels/neon/q8_0.h"
+
+#include "kernels/neon/neon.h"
+
+namespace sluice::kernels::neon {
+
+void matvec_q8_0(const MatmulArgs& args) {
+  matvec<SmallBlocks<Q80, DotSums>>(args);
+}
+void matmul_q8_0(const MatmulArgs& args) {
+  matmul<SmallBlocks<Q80, DotSums>>(args);
+}
+
+}  // namespace sluice::kernels::neon
