@@ -27,7 +27,7 @@
 #include "os/arena.h"
 #include "quant/activation.h"
 #include "quant/encode.h"
-#include "tests/kernel_check/operands.h"
+#include "testing/moderate_blocks.h"
 
 namespace sluice::kernels {
 namespace {
@@ -56,7 +56,7 @@ os::Arena make_pool_arena() {
   return std::move(*arena);
 }
 
-/// The pool, filled with copies of one random matrix. Only one lives at a time.
+/// The pool, filled with copies of one random row. Only one lives at a time.
 struct WeightPool {
   Dtype dtype;
   size_t matrix_bytes;
@@ -68,12 +68,11 @@ struct WeightPool {
     if (pool != nullptr && pool->dtype == dtype && pool->matrix_bytes == bytes) return *pool;
     pool.reset();
     pool = std::make_unique<WeightPool>(WeightPool{dtype, bytes});
-    Random random(rows);
-    std::byte* base = pool->arena.begin();
-    check::fill_weights(dtype, check::WeightKind::random,
-                        rows * cols / dtype_info(dtype).block_elements, random, base);
-    for (size_t i = 1; i < pool->matrix_count(); ++i)
-      std::copy_n(base, bytes, base + i * pool->stride());
+    const std::vector<std::byte> row =
+        moderate_blocks(dtype, cols / dtype_info(dtype).block_elements, 1);
+    for (size_t i = 0; i < pool->matrix_count() * rows; ++i)
+      std::ranges::copy(row,
+                        pool->arena.begin() + i / rows * pool->stride() + i % rows * row.size());
     return *pool;
   }
 

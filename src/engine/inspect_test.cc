@@ -179,9 +179,9 @@ TEST(Inspect, ATypeWithoutADecoderIsNamed) {
   file.add("output_norm.weight", Dtype::f32, {256});
   const ModelReport model = file.inspect();
   ASSERT_EQ(model.types.size(), 2u);
-  EXPECT_EQ(model.types[1].type, "F64");
-  EXPECT_FALSE(model.types[1].supported);
-  EXPECT_TRUE(model.types[0].supported);
+  EXPECT_EQ(model.types[0].type, "F64");
+  EXPECT_FALSE(model.types[0].supported);
+  EXPECT_TRUE(model.types[1].supported);
 }
 
 TEST(Inspect, TensorsOfExpertNameAndOtherShapeAreNotTakenForExperts) {

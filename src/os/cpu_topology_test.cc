@@ -13,7 +13,11 @@ namespace {
 /// A machine described by files, as the kernel does.
 class Machine {
  public:
-  Machine() : root_(testing::TempDir() + "/machine") { std::filesystem::remove_all(root_); }
+  Machine()
+      : root_(testing::TempDir() + "/machine_" +
+              testing::UnitTest::GetInstance()->current_test_info()->name()) {
+    std::filesystem::remove_all(root_);
+  }
   ~Machine() { std::filesystem::remove_all(root_); }
 
   void write(const std::string& path, const std::string& text) {

@@ -130,16 +130,16 @@ TEST_F(DamagedModel, UnsupportedArchitecture) {
 }
 
 TEST_F(DamagedModel, UnsupportedType) {
-  constexpr size_t kType = 4 + 3 * 8;
-  constexpr uint32_t kTernary = 34;
-  const std::string_view name = "blk.1.ffn_gate_exps.weight";
-  expect_all_refuse(patched_after(bytes_, name, kType, bytes_of(kTernary)),
-                    {"tensor 'blk.1.ffn_gate_exps.weight'", "TQ1_0", "supported: F32"});
+  constexpr size_t kType = 4 + 2 * 8;
+  constexpr uint32_t kI32 = 26;  // an element has as many bytes as one of F32
+  const std::string_view name = "blk.1.ffn_gate_inp.weight";
+  expect_all_refuse(patched_after(bytes_, name, kType, bytes_of(kI32)),
+                    {"tensor 'blk.1.ffn_gate_inp.weight'", "I32", "supported: F32"});
   const Outcome inspect = run({"inspect", folder_.path()});
   EXPECT_EQ(inspect.exit_code, 0);
-  EXPECT_THAT(inspect.out, HasSubstr("TQ1_0          1 tensors    216.0 KiB   not supported\n"));
+  EXPECT_THAT(inspect.out, HasSubstr("I32            1 tensors     32.0 KiB   not supported\n"));
   expect_all_refuse(patched_after(bytes_, name, kType, bytes_of(uint32_t{200})),
-                    {"tensor 'blk.1.ffn_gate_exps.weight'", "type id 200"});
+                    {"tensor 'blk.1.ffn_gate_inp.weight'", "type id 200"});
 }
 
 TEST_F(DamagedModel, MissingKeyAndMissingTensor) {

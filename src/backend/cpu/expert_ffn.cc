@@ -12,8 +12,8 @@ size_t ceil_div(size_t a, size_t b) {
   return (a + b - 1) / b;
 }
 
-/// A work's tokens are cut into tiles of nearly the same size: the fewer tokens a tile has, the more
-/// the unpacking of its weights costs each.
+/// A work's tokens are cut into tiles of nearly the same size: the fewer tokens a tile has, the
+/// more the unpacking of its weights costs each.
 size_t tile_tokens(const ExpertWork& work) {
   return ceil_div(work.token_count, ceil_div(work.token_count, kExpertTileTokens));
 }
