@@ -16,11 +16,23 @@ void fill(KernelTable& table) {
   fill_matmul(table, Dtype::f16, matmul_f16, matmul_f16);
   fill_matmul(table, Dtype::bf16, matmul_bf16, matmul_bf16);
   fill_matmul(table, Dtype::q4_0, matvec_q4_0, matmul_q4_0);
+  fill_matmul(table, Dtype::q4_1, matvec_q4_1, matmul_q4_1);
   fill_matmul(table, Dtype::q5_0, matvec_q5_0, matmul_q5_0);
+  fill_matmul(table, Dtype::q5_1, matvec_q5_1, matmul_q5_1);
   fill_matmul(table, Dtype::q8_0, matvec_q8_0, matmul_q8_0);
+  fill_matmul(table, Dtype::q2_k, matvec_q2_k, matmul_q2_k);
+  fill_matmul(table, Dtype::q3_k, matvec_q3_k, matmul_q3_k);
   fill_matmul(table, Dtype::q4_k, matvec_q4_k, matmul_q4_k);
   fill_matmul(table, Dtype::q5_k, matvec_q5_k, matmul_q5_k);
   fill_matmul(table, Dtype::q6_k, matvec_q6_k, matmul_q6_k);
+  fill_matmul(table, Dtype::iq4_nl, matvec_iq4_nl, matmul_iq4_nl);
+  fill_matmul(table, Dtype::iq4_xs, matvec_iq4_xs, matmul_iq4_xs);
+  fill_matmul(table, Dtype::tq1_0, matvec_tq1_0, matmul_tq1_0);
+  fill_matmul(table, Dtype::tq2_0, matvec_tq2_0, matmul_tq2_0);
+  fill_matmul(table, Dtype::mxfp4, matvec_mxfp4, matmul_mxfp4);
+  fill_matmul(table, Dtype::nvfp4, matvec_nvfp4, matmul_nvfp4);
+  fill_matmul(table, Dtype::q1_0, matvec_q1_0, matmul_q1_0);
+  fill_matmul(table, Dtype::q2_0, matvec_q2_0, matmul_q2_0);
 
   const auto f16 = static_cast<size_t>(KvType::f16);
   const auto f32 = static_cast<size_t>(KvType::f32);

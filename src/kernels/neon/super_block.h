@@ -55,6 +55,7 @@ template <class Format, template <size_t> class Sums>
 struct SuperBlocks {
   using Block = typename Format::Block;
   static constexpr size_t kElements = kSuperBlock;
+  static constexpr size_t kActivationColumns = kSuperBlock;
   static constexpr size_t kBlockBytes = sizeof(Block);
   static constexpr size_t kChunk = 8;
   static constexpr size_t kGroups = kSuperBlock / 16;
