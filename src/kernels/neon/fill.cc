@@ -25,10 +25,17 @@ void fill(KernelTable& table) {
   fill_matmul(table, Dtype::q4_k, matvec_q4_k, matmul_q4_k);
   fill_matmul(table, Dtype::q5_k, matvec_q5_k, matmul_q5_k);
   fill_matmul(table, Dtype::q6_k, matvec_q6_k, matmul_q6_k);
-  fill_matmul(table, Dtype::iq4_nl, matvec_iq4_nl, matmul_iq4_nl);
+  fill_matmul(table, Dtype::iq2_xxs, matvec_iq2_xxs, matmul_iq2_xxs);
+  fill_matmul(table, Dtype::iq2_xs, matvec_iq2_xs, matmul_iq2_xs);
+  fill_matmul(table, Dtype::iq3_xxs, matvec_iq3_xxs, matmul_iq3_xxs);
+  fill_matmul(table, Dtype::iq1_s, matvec_iq1_s, matmul_iq1_s);
+  fill_matmul(table, Dtype::iq3_s, matvec_iq3_s, matmul_iq3_s);
+  fill_matmul(table, Dtype::iq2_s, matvec_iq2_s, matmul_iq2_s);
+  fill_matmul(table, Dtype::iq1_m, matvec_iq1_m, matmul_iq1_m);
   fill_matmul(table, Dtype::iq4_xs, matvec_iq4_xs, matmul_iq4_xs);
   fill_matmul(table, Dtype::tq1_0, matvec_tq1_0, matmul_tq1_0);
   fill_matmul(table, Dtype::tq2_0, matvec_tq2_0, matmul_tq2_0);
+  fill_matmul(table, Dtype::iq4_nl, matvec_iq4_nl, matmul_iq4_nl);
   fill_matmul(table, Dtype::mxfp4, matvec_mxfp4, matmul_mxfp4);
   fill_matmul(table, Dtype::nvfp4, matvec_nvfp4, matmul_nvfp4);
   fill_matmul(table, Dtype::q1_0, matvec_q1_0, matmul_q1_0);
