@@ -43,12 +43,16 @@ void fill(KernelTable& table) {
 
   const auto f16 = static_cast<size_t>(KvType::f16);
   const auto f32 = static_cast<size_t>(KvType::f32);
+  const auto q8_0 = static_cast<size_t>(KvType::q8_0);
   table.attention[f16] = attention_f16;
   table.attention[f32] = attention_f32;
+  table.attention[q8_0] = attention_q8_0;
   table.store_key[f16] = store_key_f16;
   table.store_key[f32] = store_key_f32;
+  table.store_key[q8_0] = store_key_q8_0;
   table.store_value[f16] = store_value_f16;
   table.store_value[f32] = store_value_f32;
+  table.store_value[q8_0] = store_value_q8_0;
 
   table.quantize_q8_256 = quantize_q8_256;
   table.quantize_q8_32 = quantize_q8_32;

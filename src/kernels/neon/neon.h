@@ -71,12 +71,16 @@ void matmul_q2_0(const MatmulArgs& args);
 
 void attention_f16(const AttentionArgs& args);
 void attention_f32(const AttentionArgs& args);
+void attention_q8_0(const AttentionArgs& args);
 void store_key_f16(const float* key, size_t head_dim, size_t position, void* keys);
 void store_key_f32(const float* key, size_t head_dim, size_t position, void* keys);
+void store_key_q8_0(const float* key, size_t head_dim, size_t position, void* keys);
 void store_value_f16(const float* value, size_t head_dim, size_t position, size_t value_stride,
                      void* values);
 void store_value_f32(const float* value, size_t head_dim, size_t position, size_t value_stride,
                      void* values);
+void store_value_q8_0(const float* value, size_t head_dim, size_t position, size_t value_stride,
+                      void* values);
 
 void quantize_q8_256(const float* x, size_t cols, const QuantizedRow& row);
 void quantize_q8_32(const float* x, size_t cols, const QuantizedRow& row);
