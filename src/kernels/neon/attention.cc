@@ -15,6 +15,22 @@ namespace {
 constexpr size_t kQueryTile = 4;
 constexpr size_t kQueryRun = 4 * kQueryTile;
 
+/// The tiles of one block of keys, or of values.
+template <class Kv>
+struct Block {
+  const typename Kv::Element* tiles;
+  size_t row_elements;  ///< head_dim or value_stride
+
+  Block(const void* all_tiles, size_t row, size_t first_key) : row_elements(row) {
+    tiles = static_cast<const typename Kv::Element*>(all_tiles) +
+            first_key / kKeyTile * tile_elements<Kv>(row);
+  }
+
+  const typename Kv::Element* tile(size_t index) const {
+    return tiles + index * tile_elements<Kv>(row_elements);
+  }
+};
+
 /// Registers of a query's 16 lanes: keys, or dimensions of a value.
 using Sums = float32x4_t[kQuarters];
 
@@ -24,8 +40,7 @@ inline void add_products(const float* const* factors, const typename Kv::Element
                          size_t stride, size_t count, Sums* sums) {
   for (size_t k = 0; k < count; ++k) {
     float32x4_t row[kQuarters];
-#pragma GCC unroll 4
-    for (size_t i = 0; i < kQuarters; ++i) row[i] = Kv::load(rows + k * stride + kLanes * i);
+    Kv::load(rows + k * stride, row);
 #pragma GCC unroll 4
     for (size_t n = 0; n < N; ++n) {
       const float32x4_t factor = vld1q_dup_f32(factors[n] + k);
@@ -34,6 +49,24 @@ inline void add_products(const float* const* factors, const typename Kv::Element
     }
   }
 }
+
+/// The scales of a tile's 16 positions for the block of dimension d.
+struct Scales {
+  Sums quarters;
+
+  Scales(const Block<KvQ8_0>& block, size_t tile, size_t d) {
+    const int8_t* scales = block.tile(tile) + scales_offset(block.row_elements, d / kKvBlock);
+    KvF16::load(reinterpret_cast<const uint16_t*>(scales), quarters);
+  }
+
+  /// sums = fma(scale, sums, what `before` holds, or +0 where that is nothing yet)
+  void apply(float32x4_t* sums, const float* before, bool is_first) const {
+    for (size_t i = 0; i < kQuarters; ++i) {
+      const float32x4_t start = is_first ? vdupq_n_f32(0.0f) : vld1q_f32(before + kLanes * i);
+      sums[i] = vfmaq_f32(start, quarters[i], sums[i]);
+    }
+  }
+};
 
 /// A query on its way through the keys.
 struct Query {
@@ -46,38 +79,44 @@ struct Query {
   float correction;
 };
 
-/// The keys [first, first + count) of one block.
-struct KeyRange {
-  size_t first;
-  size_t count;
-};
-
 using Scores = float[kAttentionBlock];
 
+/// The dots of kernels.h with a tile of keys.
 template <size_t N, class Kv>
-inline void score(const AttentionArgs& args, const Query* queries, KeyRange range, Scores* scores) {
-  const float* q[N];
-  for (size_t n = 0; n < N; ++n) q[n] = queries[n].q;
-  for (size_t j = 0; j < range.count; j += kKeyTile) {
-    const auto* tile =
-        static_cast<const typename Kv::Element*>(args.keys) + (range.first + j) * args.head_dim;
+inline void score(const Query* queries, size_t head_dim, const Block<Kv>& keys, size_t tile,
+                  Scores* scores) {
+  constexpr size_t kSpan = Kv::kScaled ? kKvBlock : SIZE_MAX;
+  for (size_t first = 0; first < head_dim; first += kSpan) {
+    const float* q[N];
+#pragma GCC unroll 4
+    for (size_t n = 0; n < N; ++n) q[n] = queries[n].q + first;
     Sums sums[N] = {};
-    add_products<N, Kv>(q, tile, kKeyTile, args.head_dim, sums);
+    const size_t remaining = left(first, head_dim);
+    add_products<N, Kv>(q, keys.tile(tile) + first * kKeyTile, kKeyTile,
+                        remaining < kSpan ? remaining : kSpan, sums);
+    if constexpr (Kv::kScaled) {
+      const Scales scales(keys, tile, first);
+#pragma GCC unroll 4
+      for (size_t n = 0; n < N; ++n) scales.apply(sums[n], scores[n] + tile * kKeyTile, first == 0);
+    }
 #pragma GCC unroll 4
     for (size_t n = 0; n < N; ++n)
 #pragma GCC unroll 4
       for (size_t i = 0; i < kQuarters; ++i)
-        vst1q_f32(scores[n] + j + kLanes * i, vmulq_n_f32(sums[n][i], args.scale));
+        vst1q_f32(scores[n] + tile * kKeyTile + kLanes * i, sums[n][i]);
   }
 }
 
-/// Turns scores into probabilities. Keys that the query does not see score −∞: they are never the
+/// Turns dots into probabilities. Keys that the query does not see score −∞: they are never the
 /// largest and add +0. A query that sees none of the block keeps its state: its correction is 1.
-inline void advance_softmax(Query& query, float* scores) {
+inline void advance_softmax(Query& query, float scale, float* scores) {
   for (size_t j = query.visible; j < kAttentionBlock; ++j) scores[j] = -__builtin_inff();
   float32x4_t maxima = vdupq_n_f32(query.max);
-  for (size_t j = 0; j < kAttentionBlock; j += kLanes)
-    maxima = larger(vld1q_f32(scores + j), maxima);
+  for (size_t j = 0; j < kAttentionBlock; j += kLanes) {
+    const float32x4_t some = vmulq_n_f32(vld1q_f32(scores + j), scale);
+    vst1q_f32(scores + j, some);
+    maxima = larger(some, maxima);
+  }
   const float new_max = vmaxvq_f32(maxima);
   Sums sums = {};
   for (size_t j = 0; j < kAttentionBlock; j += kQuarters * kLanes) {
@@ -94,36 +133,64 @@ inline void advance_softmax(Query& query, float* scores) {
   query.max = new_max;
 }
 
-/// o = o · correction, then the values by their probabilities. The queries of a tile see different
+/// w_j of kernels.h: probabilities times the scales of the block of dimension d.
+template <size_t N>
+inline void scale_probabilities(const Block<KvQ8_0>& values, size_t d, size_t count,
+                                const Scores* p, Scores* weights) {
+  for (size_t j = 0; j < count; j += kKeyTile) {
+    const Scales scales(values, j / kKeyTile, d);
+    for (size_t n = 0; n < N; ++n)
+      for (size_t i = 0; i < kQuarters; ++i) {
+        const size_t at = j + kLanes * i;
+        vst1q_f32(weights[n] + at, vmulq_f32(vld1q_f32(p[n] + at), scales.quarters[i]));
+      }
+  }
+}
+
+/// Adds the values first … last − 1 of a block, 16 dimensions of them from d on.
+template <size_t N, class Kv>
+inline void add_values(const Block<Kv>& values, size_t d, size_t first, size_t last,
+                       const Scores* weights, Sums* o) {
+  for (size_t j = first; j < last;) {
+    const size_t left_of_tile = kKeyTile - j % kKeyTile;
+    const size_t count = last - j < left_of_tile ? last - j : left_of_tile;
+    const float* w[N];
+#pragma GCC unroll 4
+    for (size_t n = 0; n < N; ++n) w[n] = weights[n] + j;
+    add_products<N, Kv>(w, values.tile(j / kKeyTile) + j % kKeyTile * values.row_elements + d,
+                        values.row_elements, count, o);
+    j += count;
+  }
+}
+
+/// o = o · correction, then the values by their weights. The queries of a tile see different
 /// numbers of keys only at the end of their range: what all see comes first, then each one's rest.
 template <size_t N, class Kv>
-inline void add_values(const AttentionArgs& args, const Query* queries, KeyRange range,
-                       const Scores* scores) {
-  const size_t shared = queries[0].visible;
-  const float* p[N];
-  for (size_t n = 0; n < N; ++n) p[n] = scores[n];
-  for (size_t d = 0; d < args.head_dim; d += kQuarters * kLanes) {
-    const auto* values =
-        static_cast<const typename Kv::Element*>(args.values) + range.first * args.value_stride;
+inline void add_values(const Query* queries, size_t head_dim, const Block<Kv>& values,
+                       const Scores* p) {
+  alignas(64) Scores scaled[Kv::kScaled ? N : 1];
+  const Scores* weights = Kv::kScaled ? scaled : p;
+  for (size_t d = 0; d < head_dim; d += kQuarters * kLanes) {
+    if constexpr (Kv::kScaled)
+      if (d % kKvBlock == 0) scale_probabilities<N>(values, d, queries[N - 1].visible, p, scaled);
     Sums o[N];
 #pragma GCC unroll 4
     for (size_t n = 0; n < N; ++n)
 #pragma GCC unroll 4
       for (size_t i = 0; i < kQuarters; ++i) {
         const size_t at = d + kLanes * i;
-        o[n][i] = vmulq_n_f32(load_some(queries[n].out + at, left(at, args.head_dim)),
-                              queries[n].correction);
+        o[n][i] =
+            vmulq_n_f32(load_some(queries[n].out + at, left(at, head_dim)), queries[n].correction);
       }
-    add_products<N, Kv>(p, values + d, args.value_stride, shared, o);
+    const size_t shared = queries[0].visible;
+    add_values<N>(values, d, 0, shared, weights, o);
 #pragma GCC unroll 4
     for (size_t n = 0; n < N; ++n) {
-      const float* rest = p[n] + shared;
-      add_products<1, Kv>(&rest, values + shared * args.value_stride + d, args.value_stride,
-                          queries[n].visible - shared, o + n);
+      add_values<1>(values, d, shared, queries[n].visible, weights + n, o + n);
 #pragma GCC unroll 4
       for (size_t i = 0; i < kQuarters; ++i) {
         const size_t at = d + kLanes * i;
-        store_some(queries[n].out + at, o[n][i], left(at, args.head_dim));
+        store_some(queries[n].out + at, o[n][i], left(at, head_dim));
       }
     }
   }
@@ -133,15 +200,16 @@ inline void add_values(const AttentionArgs& args, const Query* queries, KeyRange
 template <size_t N, class Kv>
 inline void attend_block(const AttentionArgs& args, Query* queries, size_t first_key) {
   for (size_t n = 0; n < N; ++n) {
-    const size_t seen = queries[n].key_count;
-    const size_t remaining = left(first_key, seen);
+    const size_t remaining = left(first_key, queries[n].key_count);
     queries[n].visible = remaining < kAttentionBlock ? remaining : kAttentionBlock;
   }
-  const KeyRange range = {first_key, queries[N - 1].visible};
+  const Block<Kv> keys(args.keys, args.head_dim, first_key);
+  const Block<Kv> values(args.values, args.value_stride, first_key);
   alignas(64) Scores scores[N];
-  score<N, Kv>(args, queries, range, scores);
-  for (size_t n = 0; n < N; ++n) advance_softmax(queries[n], scores[n]);
-  add_values<N, Kv>(args, queries, range, scores);
+  for (size_t tile = 0; tile * kKeyTile < queries[N - 1].visible; ++tile)
+    score<N>(queries, args.head_dim, keys, tile, scores);
+  for (size_t n = 0; n < N; ++n) advance_softmax(queries[n], args.scale, scores[n]);
+  add_values<N>(queries, args.head_dim, values, scores);
 }
 
 inline Query start_query(const AttentionArgs& args, size_t index) {
@@ -207,6 +275,9 @@ void attention_f16(const AttentionArgs& args) {
 }
 void attention_f32(const AttentionArgs& args) {
   attention<KvF32>(args);
+}
+void attention_q8_0(const AttentionArgs& args) {
+  attention<KvQ8_0>(args);
 }
 
 }  // namespace sluice::kernels::neon

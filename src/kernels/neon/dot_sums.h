@@ -3,7 +3,7 @@
 // go to every lane alike, and so lanes are rows.
 //
 // i8mm/matrix_sums.h does the same with other instructions; the two have the same members, and the
-// families of formats (super_block.h, small_block.h) take one or the other.
+// families of formats (super_block.h, plain_block.h) take one or the other.
 #pragma once
 
 #include "kernels/neon/panel_matmul.h"

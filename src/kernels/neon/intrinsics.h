@@ -37,11 +37,30 @@ inline uint8x16_t nibbles(uint8x16_t bytes, size_t half) {
   return half == 0 ? vandq_u8(bytes, vdupq_n_u8(15)) : vshrq_n_u8(bytes, 4);
 }
 
-/// The bits of each byte from `bit` on, moved to bit 4, above a nibble; `mask` keeps those wanted.
-inline uint8x16_t bits_above_nibble(uint8x16_t bytes, size_t bit, uint8_t mask) {
-  const uint8x16_t moved =
-      bit < 4 ? bytes << static_cast<uint8_t>(4 - bit) : bytes >> static_cast<uint8_t>(bit - 4);
+/// The low halves of eight bytes, then the high ones.
+inline uint8x16_t nibbles_of_eight(uint8x8_t bytes) {
+  return vcombine_u8(vand_u8(bytes, vdup_n_u8(15)), vshr_n_u8(bytes, 4));
+}
+
+/// Moves the bits of each byte from bit `from` to bit `to`; `mask` keeps those wanted.
+inline uint8x16_t move_bits(uint8x16_t bytes, size_t from, size_t to, uint8_t mask) {
+  const uint8x16_t moved = from < to ? bytes << static_cast<uint8_t>(to - from)
+                                     : bytes >> static_cast<uint8_t>(from - to);
   return vandq_u8(moved, vdupq_n_u8(mask));
+}
+
+/// The codes 0 … 3 of the columns from 16·g on, which lie as unpack_two_bits (quant/blocks.h) says.
+inline uint8x16_t two_bits(const std::byte* qs, size_t g) {
+  return move_bits(load16(qs + 32 * (g / 8) + 16 * (g % 2)), 2 * (g / 2 % 4), 0, 3);
+}
+
+/// All ones in lane i if bit i % 8 of byte i / 8 is set.
+inline uint8x16_t lanes_of_bits(const void* two_bytes) {
+  const auto bytes = load_integer<uint16_t>(two_bytes);
+  const uint8x8_t low = vdup_n_u8(static_cast<uint8_t>(bytes));
+  const uint8x8_t high = vdup_n_u8(static_cast<uint8_t>(bytes >> 8));
+  const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201));
+  return vtstq_u8(vcombine_u8(low, high), bit);
 }
 
 /// Row i becomes lane i.

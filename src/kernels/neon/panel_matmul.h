@@ -7,6 +7,7 @@
 //
 // A Format has
 //   kElements, kBlockBytes       of one block
+//   kActivationColumns           columns that share a scale of the activations
 //   kChunk                       blocks unpacked at a time
 //   PanelBlock                   eight rows of one block, unpacked
 //   add_rows(blocks, x, acc)     acc + the block's terms for four rows
@@ -46,6 +47,12 @@ inline float32x4_t half_of_each(const std::byte* const* blocks, size_t offset) {
   return vcvt_f32_f16(vreinterpret_f16_u16(halves));
 }
 
+/// The byte at `offset` of four blocks, as integers.
+inline uint32x4_t byte_of_each(const std::byte* const* blocks, size_t offset) {
+  const auto byte = [&](size_t r) { return uint32_t{load_integer<uint8_t>(blocks[r] + offset)}; };
+  return uint32x4_t{byte(0), byte(1), byte(2), byte(3)};
+}
+
 /// An activation row from some block on.
 struct Activations {
   const int8_t* q;
@@ -55,7 +62,8 @@ struct Activations {
   template <class Format>
   Activations at(size_t block) const {
     constexpr size_t kElements = Format::kElements;
-    return {q + block * kElements, sum16 + block * (kElements / 16), scale + block};
+    return {q + block * kElements, sum16 + block * (kElements / 16),
+            scale + block * (kElements / Format::kActivationColumns)};
   }
 };
 
@@ -69,7 +77,8 @@ inline Activations activations(const MatmulArgs& args, size_t t) {
   const size_t row = args.token_rows != nullptr ? static_cast<size_t>(args.token_rows[t]) : t;
   const std::byte* q = args.activations + row * args.activation_stride;
   const std::byte* scale = q + pad_to_64(args.cols);
-  const std::byte* sum16 = scale + pad_to_64(args.cols / Format::kElements * sizeof(float));
+  const std::byte* sum16 =
+      scale + pad_to_64(args.cols / Format::kActivationColumns * sizeof(float));
   return {reinterpret_cast<const int8_t*>(q), reinterpret_cast<const int16_t*>(sum16),
           reinterpret_cast<const float*>(scale)};
 }

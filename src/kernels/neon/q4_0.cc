@@ -5,10 +5,10 @@
 namespace sluice::kernels::neon {
 
 void matvec_q4_0(const MatmulArgs& args) {
-  matvec<SmallBlocks<Q40, DotSums>>(args);
+  matvec<PlainBlocks<Q40, DotSums>>(args);
 }
 void matmul_q4_0(const MatmulArgs& args) {
-  matmul<SmallBlocks<Q40, DotSums>>(args);
+  matmul<PlainBlocks<Q40, DotSums>>(args);
 }
 
 }  // namespace sluice::kernels::neon

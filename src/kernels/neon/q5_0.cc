@@ -5,10 +5,10 @@
 namespace sluice::kernels::neon {
 
 void matvec_q5_0(const MatmulArgs& args) {
-  matvec<SmallBlocks<Q50, DotSums>>(args);
+  matvec<PlainBlocks<Q50, DotSums>>(args);
 }
 void matmul_q5_0(const MatmulArgs& args) {
-  matmul<SmallBlocks<Q50, DotSums>>(args);
+  matmul<PlainBlocks<Q50, DotSums>>(args);
 }
 
 }  // namespace sluice::kernels::neon

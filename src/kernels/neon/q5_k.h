@@ -9,7 +9,7 @@ namespace {
 struct Q5K : KHeader<BlockQ5_K> {
   static int8x16_t codes(const std::byte* block, size_t g) {
     const uint8x16_t fifths = load16(block + offsetof(Block, qh) + 16 * (g % 2));
-    return as_signed(vorrq_u8(low_bits(block, g), bits_above_nibble(fifths, g / 2, 16)));
+    return as_signed(vorrq_u8(low_bits(block, g), move_bits(fifths, g / 2, 4, 16)));
   }
 };
 

@@ -15,7 +15,7 @@ struct Q6K {
     const size_t k = g / 2 % 4;
     const std::byte* ql = block + offsetof(Block, ql) + 64 * half + 32 * (k % 2) + 16 * (g % 2);
     const std::byte* qh = block + offsetof(Block, qh) + 32 * half + 16 * (g % 2);
-    const uint8x16_t high = bits_above_nibble(load16(qh), 2 * k, 48);
+    const uint8x16_t high = move_bits(load16(qh), 2 * k, 4, 48);
     return vsubq_s8(as_signed(vorrq_u8(nibbles(load16(ql), k / 2), high)), vdupq_n_s8(32));
   }
 

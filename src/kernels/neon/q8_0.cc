@@ -5,10 +5,10 @@
 namespace sluice::kernels::neon {
 
 void matvec_q8_0(const MatmulArgs& args) {
-  matvec<SmallBlocks<Q80, DotSums>>(args);
+  matvec<PlainBlocks<Q80, DotSums>>(args);
 }
 void matmul_q8_0(const MatmulArgs& args) {
-  matmul<SmallBlocks<Q80, DotSums>>(args);
+  matmul<PlainBlocks<Q80, DotSums>>(args);
 }
 
 }  // namespace sluice::kernels::neon

@@ -9,7 +9,8 @@
 //   kSubBlock              columns per scale
 //   codes(block, g)        the codes of the columns from 16·g on
 //   scales(block)          of the sub-blocks, in order
-//   mins(block)            the same, if the format has any: then dmin follows d
+//   mins(block)            the same, if the format has any: then Block has a dmin beside d
+//   kStep                  a power of two that d is to be multiplied by, if there is one
 // and Sums is DotSums or MatrixSums (dot_sums.h).
 #pragma once
 
@@ -32,11 +33,13 @@ inline PerSubBlock<8> widen(uint8x8_t bytes) {
            vreinterpretq_s32_u32(vmovl_high_u16(words))}};
 }
 
-inline PerSubBlock<16> widen(int8x16_t bytes) {
-  const int16x8_t low = vmovl_s8(vget_low_s8(bytes));
-  const int16x8_t high = vmovl_high_s8(bytes);
+inline PerSubBlock<16> widen(int16x8_t low, int16x8_t high) {
   return {{vmovl_s16(vget_low_s16(low)), vmovl_high_s16(low), vmovl_s16(vget_low_s16(high)),
            vmovl_high_s16(high)}};
+}
+
+inline PerSubBlock<16> widen(int8x16_t bytes) {
+  return widen(vmovl_s8(vget_low_s8(bytes)), vmovl_high_s8(bytes));
 }
 
 /// What the activations of each sub-block add up to.
@@ -47,14 +50,14 @@ inline PerSubBlock<kSuperBlock / kSubBlock> activation_sums(const int16_t* sum16
   if constexpr (kSubBlock == 32)
     return {{vpaddlq_s16(low), vpaddlq_s16(high)}};
   else
-    return {{vmovl_s16(vget_low_s16(low)), vmovl_high_s16(low), vmovl_s16(vget_low_s16(high)),
-             vmovl_high_s16(high)}};
+    return widen(low, high);
 }
 
 template <class Format, template <size_t> class Sums>
 struct SuperBlocks {
   using Block = typename Format::Block;
   static constexpr size_t kElements = kSuperBlock;
+  static constexpr size_t kActivationColumns = kSuperBlock;
   static constexpr size_t kBlockBytes = sizeof(Block);
   static constexpr size_t kChunk = 8;
   static constexpr size_t kGroups = kSuperBlock / 16;
@@ -70,6 +73,14 @@ struct SuperBlocks {
     float d[kPanelRows];
     float dmin[kPanelRows];
   };
+
+  static float32x4_t scales_of_blocks(const std::byte* const* blocks) {
+    const float32x4_t d = half_of_each(blocks, offsetof(Block, d));
+    if constexpr (requires { Format::kStep; })
+      return vmulq_n_f32(d, Format::kStep);
+    else
+      return d;
+  }
 
   /// The float steps of one block for four rows.
   static float32x4_t add_block(float32x4_t d, float32x4_t a, int32x4_t scaled, float32x4_t acc) {
@@ -100,7 +111,7 @@ struct SuperBlocks {
 #pragma GCC unroll 4
     for (size_t r = 0; r < kLanes; ++r) rows[r] = scaled_products(blocks[r], x.q);
     const float32x4_t a = vdupq_n_f32(*x.scale);
-    acc = add_block(half_of_each(blocks, offsetof(Block, d)), a, sum_each(rows), acc);
+    acc = add_block(scales_of_blocks(blocks), a, sum_each(rows), acc);
     if constexpr (kHasMin) {
       const Integers sums = activation_sums<Format::kSubBlock>(x.sum16);
 #pragma GCC unroll 4
@@ -142,7 +153,7 @@ struct SuperBlocks {
       arrange(of_row, panel.mins);
     }
     for (size_t r = 0; r < kPanelRows; r += kLanes) {
-      vst1q_f32(panel.d + r, half_of_each(blocks + r, offsetof(Block, d)));
+      vst1q_f32(panel.d + r, scales_of_blocks(blocks + r));
       if constexpr (kHasMin)
         vst1q_f32(panel.dmin + r, half_of_each(blocks + r, offsetof(Block, dmin)));
     }

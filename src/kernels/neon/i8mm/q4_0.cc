@@ -6,7 +6,7 @@
 namespace sluice::kernels::i8mm {
 
 void matmul_q4_0(const MatmulArgs& args) {
-  neon::matmul<neon::SmallBlocks<neon::Q40, neon::MatrixSums>>(args);
+  neon::matmul<neon::PlainBlocks<neon::Q40, neon::MatrixSums>>(args);
 }
 
 }  // namespace sluice::kernels::i8mm

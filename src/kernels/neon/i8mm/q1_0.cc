@@ -1,0 +1,12 @@
+#include "kernels/neon/q1_0.h"
+
+#include "kernels/neon/i8mm/i8mm.h"
+#include "kernels/neon/i8mm/matrix_sums.h"
+
+namespace sluice::kernels::i8mm {
+
+void matmul_q1_0(const MatmulArgs& args) {
+  neon::matmul<neon::PlainBlocks<neon::Q10, neon::MatrixSums>>(args);
+}
+
+}  // namespace sluice::kernels::i8mm

@@ -1,0 +1,12 @@
+#include "kernels/neon/q5_1.h"
+
+#include "kernels/neon/i8mm/i8mm.h"
+#include "kernels/neon/i8mm/matrix_sums.h"
+
+namespace sluice::kernels::i8mm {
+
+void matmul_q5_1(const MatmulArgs& args) {
+  neon::matmul<neon::PlainBlocks<neon::Q51, neon::MatrixSums>>(args);
+}
+
+}  // namespace sluice::kernels::i8mm
