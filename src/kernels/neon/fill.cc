@@ -62,6 +62,7 @@ void fill(KernelTable& table) {
   table.silu_multiply = silu_multiply;
   table.softmax = softmax;
   table.rope_neox = rope_neox;
+  table.multiply_only = multiply_only;
 }
 
 }  // namespace sluice::kernels::neon

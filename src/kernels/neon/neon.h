@@ -91,6 +91,8 @@ void silu_multiply(const float* gate, const float* up, size_t n, float* out);
 void softmax(float* x, size_t n);
 void rope_neox(float* x, const float* cos, const float* sin, size_t pairs);
 
+uint64_t multiply_only(uint64_t rounds);
+
 /// Every entry of the table.
 void fill(KernelTable& table);
 

@@ -32,6 +32,7 @@ void fill(KernelTable& table) {
   entry(Dtype::nvfp4) = matmul_nvfp4;
   entry(Dtype::q1_0) = matmul_q1_0;
   entry(Dtype::q2_0) = matmul_q2_0;
+  table.multiply_only = multiply_only;
 }
 
 }  // namespace sluice::kernels::i8mm

@@ -34,6 +34,8 @@ void matmul_nvfp4(const MatmulArgs& args);
 void matmul_q1_0(const MatmulArgs& args);
 void matmul_q2_0(const MatmulArgs& args);
 
+uint64_t multiply_only(uint64_t rounds);
+
 /// The entries that differ from neon's. REQUIRES: the table has neon's.
 void fill(KernelTable& table);
 
