@@ -9,9 +9,11 @@ namespace sluice::kernels::avx512 {
 
 void matvec_q4_0(const MatmulArgs& args);
 void matmul_q4_0(const MatmulArgs& args);
+void matvec_q4_1(const MatmulArgs& args);
 void matmul_q4_1(const MatmulArgs& args);
 void matvec_q5_0(const MatmulArgs& args);
 void matmul_q5_0(const MatmulArgs& args);
+void matvec_q5_1(const MatmulArgs& args);
 void matmul_q5_1(const MatmulArgs& args);
 void matvec_q8_0(const MatmulArgs& args);
 void matmul_q8_0(const MatmulArgs& args);
@@ -33,7 +35,9 @@ void matmul_iq1_m(const MatmulArgs& args);
 void matmul_iq4_xs(const MatmulArgs& args);
 void matmul_tq1_0(const MatmulArgs& args);
 void matmul_tq2_0(const MatmulArgs& args);
+void matvec_iq4_nl(const MatmulArgs& args);
 void matmul_iq4_nl(const MatmulArgs& args);
+void matvec_mxfp4(const MatmulArgs& args);
 void matmul_mxfp4(const MatmulArgs& args);
 void matmul_nvfp4(const MatmulArgs& args);
 void matmul_q1_0(const MatmulArgs& args);

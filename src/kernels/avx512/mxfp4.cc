@@ -1,6 +1,6 @@
 #include "kernels/avx512/avx512.h"
 #include "kernels/avx512/fp4.h"
-#include "kernels/avx512/small_block.h"
+#include "kernels/avx512/row_small_block.h"
 
 namespace sluice::kernels::avx512 {
 namespace {
@@ -25,8 +25,40 @@ struct Mxfp4 {
   }
 };
 
+/// The exponents that blocks begin with.
+struct E8m0s {
+  __m512i bytes = _mm512_setzero_si512();  ///< in the lowest quarter, [block][row]
+
+  template <class Bytes>
+  inline void take(const Bytes& row_bytes, size_t row) {
+    using E = Field<Mxfp4::kBlockBytes, 0, 1>;
+    static_assert(E::lanes_in_last(kQuadRows) == 0);
+    const auto at = [](size_t b) { return 0x01010101 * E::place(b); };
+    const __m512i order = _mm512_castsi128_si512(_mm_setr_epi32(at(0), at(1), at(2), at(3)));
+    bytes = _mm512_mask_permutexvar_epi8(bytes, 0x1111u << row, order, row_bytes.first);
+  }
+  __m512 floats() const { return half_of_e8m0(_mm512_castsi512_si128(bytes)); }
+};
+
+struct Mxfp4Rows {
+  using Panels = SmallBlocks<Mxfp4>;
+  using D = E8m0s;
+  using M = NoFloats;
+  static constexpr int kOffset = Mxfp4::kOffset;
+  static constexpr bool kHasMin = Mxfp4::kHasMin;
+  static constexpr size_t kQs = 1;  // offsetof(BlockMXFP4, qs)
+
+  template <class Blocks>
+  static inline void codes(const Blocks&, size_t, __m512i both, __m512i& low, __m512i& high) {
+    look_up_halves(fp4_codes(), both, low, high);
+  }
+};
+
 }  // namespace
 
+void matvec_mxfp4(const MatmulArgs& args) {
+  multiply_rows<RowSmallBlocks<HalvedFormat<Mxfp4Rows>>>(args);
+}
 void matmul_mxfp4(const MatmulArgs& args) {
   multiply_panels<SmallBlocks<Mxfp4>>(args);
 }
