@@ -18,8 +18,7 @@ struct Iq4Nl : HalfScaled<32, 18> {
 
 struct Iq4NlRows {
   using Panels = SmallBlocks<Iq4Nl>;
-  using D = HalvesAt<0>;
-  using M = NoFloats;
+  using Scales = HalfScales<false>;
   static constexpr int kOffset = Iq4Nl::kOffset;
   static constexpr bool kHasMin = Iq4Nl::kHasMin;
   static constexpr size_t kQs = 2;  // offsetof(BlockIQ4_NL, qs)

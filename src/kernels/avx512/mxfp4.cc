@@ -25,25 +25,22 @@ struct Mxfp4 {
   }
 };
 
-/// The exponents that blocks begin with.
-struct E8m0s {
-  __m512i bytes = _mm512_setzero_si512();  ///< in the lowest quarter, [block][row]
-
+/// The exponents that blocks begin with, [block][row], two rows at once.
+struct E8m0Scales {
   template <class Bytes>
-  inline void take(const Bytes& row_bytes, size_t row) {
-    using E = Field<Mxfp4::kBlockBytes, 0, 1>;
-    static_assert(E::lanes_in_last(kQuadRows) == 0);
-    const auto at = [](size_t b) { return 0x01010101 * E::place(b); };
+  static inline void take(const Bytes (&rows)[kQuadRows], SmallScales& scales) {
+    const auto at = [](size_t b) { return static_cast<int>(0x40004000 + 0x01010101 * 17 * b); };
     const __m512i order = _mm512_castsi128_si512(_mm_setr_epi32(at(0), at(1), at(2), at(3)));
-    bytes = _mm512_mask_permutexvar_epi8(bytes, 0x1111u << row, order, row_bytes.first);
+    const __m512i e = _mm512_mask_blend_epi8(
+        0xcccc, _mm512_permutex2var_epi8(rows[0].first, order, rows[1].first),
+        _mm512_permutex2var_epi8(rows[2].first, order, rows[3].first));
+    scales.d = half_of_e8m0(_mm512_castsi512_si128(e));
   }
-  __m512 floats() const { return half_of_e8m0(_mm512_castsi512_si128(bytes)); }
 };
 
 struct Mxfp4Rows {
   using Panels = SmallBlocks<Mxfp4>;
-  using D = E8m0s;
-  using M = NoFloats;
+  using Scales = E8m0Scales;
   static constexpr int kOffset = Mxfp4::kOffset;
   static constexpr bool kHasMin = Mxfp4::kHasMin;
   static constexpr size_t kQs = 1;  // offsetof(BlockMXFP4, qs)

@@ -16,8 +16,7 @@ struct Q40 : HalfScaled<32, 18> {
 
 struct Q40Rows {
   using Panels = SmallBlocks<Q40>;
-  using D = HalvesAt<0>;
-  using M = NoFloats;
+  using Scales = HalfScales<false>;
   static constexpr int kOffset = Q40::kOffset;
   static constexpr bool kHasMin = Q40::kHasMin;
   static constexpr size_t kQs = 2;  // offsetof(BlockQ4_0, qs)

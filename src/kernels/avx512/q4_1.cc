@@ -17,8 +17,7 @@ struct Q41 : HalfScaled<32, 20> {
 
 struct Q41Rows {
   using Panels = SmallBlocks<Q41>;
-  using D = HalvesAt<0>;
-  using M = HalvesAt<2>;
+  using Scales = HalfScales<true>;
   static constexpr int kOffset = Q41::kOffset;
   static constexpr bool kHasMin = Q41::kHasMin;
   static constexpr size_t kQs = 4;  // offsetof(BlockQ4_1, qs)

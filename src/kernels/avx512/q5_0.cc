@@ -22,15 +22,15 @@ struct Q50 : HalfScaled<32, 22> {
 
 struct Q50Rows {
   using Panels = SmallBlocks<Q50>;
-  using D = HalvesAt<0>;
-  using M = NoFloats;
+  using Scales = HalfScales<false>;
   static constexpr int kOffset = Q50::kOffset;
   static constexpr bool kHasMin = Q50::kHasMin;
   static constexpr size_t kQh = 2;  // offsetof(BlockQ5_0, qh)
   static constexpr size_t kQs = 6;  // offsetof(BlockQ5_0, qs)
 
   template <class Blocks>
-  static inline void codes(const Blocks& blocks, size_t row, __m512i both, __m512i& low, __m512i& high) {
+  static inline void codes(const Blocks& blocks, size_t row, __m512i both, __m512i& low,
+                           __m512i& high) {
     split_halves(both, low, high);
     add_fifth_bits<kQh>(blocks, row, low, high);
   }

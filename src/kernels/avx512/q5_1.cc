@@ -23,15 +23,15 @@ struct Q51 : HalfScaled<32, 24> {
 
 struct Q51Rows {
   using Panels = SmallBlocks<Q51>;
-  using D = HalvesAt<0>;
-  using M = HalvesAt<2>;
+  using Scales = HalfScales<true>;
   static constexpr int kOffset = Q51::kOffset;
   static constexpr bool kHasMin = Q51::kHasMin;
   static constexpr size_t kQh = 4;  // offsetof(BlockQ5_1, qh)
   static constexpr size_t kQs = 8;  // offsetof(BlockQ5_1, qs)
 
   template <class Blocks>
-  static inline void codes(const Blocks& blocks, size_t row, __m512i both, __m512i& low, __m512i& high) {
+  static inline void codes(const Blocks& blocks, size_t row, __m512i both, __m512i& low,
+                           __m512i& high) {
     split_halves(both, low, high);
     add_fifth_bits<kQh>(blocks, row, low, high);
   }

@@ -26,9 +26,13 @@ struct Q80Rows {
 
   struct Activations {
     alignas(64) int8_t q[2][64];
+    __m512i start[2];
 
     Activations() = default;
-    explicit Activations(const int8_t* columns) { std::memcpy(q, columns, sizeof q); }
+    Activations(const int8_t* columns, int offset) {
+      std::memcpy(q, columns, sizeof q);
+      for (size_t i = 0; i < 2; ++i) start[i] = negative_sums(_mm512_setzero_si512(), q[i], offset);
+    }
   };
 
   template <class Blocks>
@@ -39,8 +43,7 @@ struct Q80Rows {
       __m512i sums[kQuadRows];
       for (size_t row = 0; row < kQuadRows; ++row) {
         const __m512i codes = load_codes(blocks.at(row, 2 * pair), blocks.at(row, 2 * pair + 1));
-        sums[row] =
-            _mm512_dpbusd_epi32(_mm512_setzero_si512(), codes, _mm512_load_si512(x.q[pair]));
+        sums[row] = _mm512_dpbusd_epi32(x.start[pair], codes, _mm512_load_si512(x.q[pair]));
       }
       pairs[pair] = fold_four(sums[0], sums[1], sums[2], sums[3]);
     }

@@ -2,14 +2,17 @@
 //
 // Four blocks of four rows are done together: vpdpbusd leaves several sums to a block, and folding
 // brings those of a block into a quarter, its lanes the rows. What codes are above the true weight
-// is a factor of the block's sum of activations, for all rows the same.
+// comes off where the sums start, for all rows the same.
 //
 // A format is a struct with
 //   Panels                        its family for several tokens
 //   kOffset, kHasMin              see small_block.h
-//   Activations                   128 columns, laid out as its codes are, made from int8_t[128]
+//   Activations                   128 columns, laid out as its codes are, made from
+//                                 int8_t[128] and the offset
 //   multiply(blocks, x, scales)   Σ code · x, [block][row], and the scales
 #pragma once
+
+#include <type_traits>
 
 #include "kernels/avx512/fold.h"
 #include "kernels/avx512/row_matvec.h"
@@ -39,18 +42,10 @@ struct SmallScales {
   __m512 m;  ///< if the format has it
 };
 
+/// acc = fma(a, b, acc) with quarter i of each.
 template <size_t kIndex>
-inline __m128 quarter(__m512 x) {
-  return _mm512_extractf32x4_ps(x, kIndex);
-}
-
-/// Calls add(0), add(1), …, with constants.
-template <size_t kCount, class Add>
-inline void for_each_quarter(Add add) {
-  add(std::integral_constant<int, 0>{});
-  if constexpr (kCount > 1) add(std::integral_constant<int, 1>{});
-  if constexpr (kCount > 2) add(std::integral_constant<int, 2>{});
-  if constexpr (kCount > 3) add(std::integral_constant<int, 3>{});
+inline __m128 add_quarter(__m512 a, __m512 b, __m128 acc) {
+  return _mm_fmadd_ps(_mm512_extractf32x4_ps(a, kIndex), _mm512_extractf32x4_ps(b, kIndex), acc);
 }
 
 template <class Format>
@@ -69,10 +64,8 @@ class RowSmallBlocks {
   inline __m128 multiply(const Quad& rows, Ahead& ahead) const {
     __m128 acc = _mm_setzero_ps();
     size_t b = 0;
-    const std::byte* goal = rows.row[3] + row_bytes() + kQuadRows * kQuadBlocks * kBlockBytes;
     for (; b + kQuadBlocks <= block_count_; b += kQuadBlocks) {
-      ahead.reach(goal);
-      goal += kQuadRows * kQuadBlocks * kBlockBytes;
+      ahead.template advance<kQuadRows * kQuadBlocks * kBlockBytes / 64>();
       acc = add_blocks<kQuadBlocks>(rows, b, acc);
     }
     switch (block_count_ - b) {
@@ -90,9 +83,8 @@ class RowSmallBlocks {
   /// What four blocks of activations have in common for all rows.
   struct alignas(64) Prepared {
     typename Format::Activations x;
-    int32_t excess[kQuadBlocks][kQuadRows];  ///< offset · Σ x, in all lanes
-    float sum[kQuadBlocks][kQuadRows];       ///< Σ x, in all lanes
-    float scale[kQuadBlocks][kQuadRows];     ///< in all lanes
+    float sum[kQuadBlocks][kQuadRows];    ///< Σ x, in all lanes
+    float scale[kQuadBlocks][kQuadRows];  ///< in all lanes
   };
 
   void prepare(const Token& token, size_t first) {
@@ -101,12 +93,11 @@ class RowSmallBlocks {
     const size_t count = left < kQuadBlocks ? left : kQuadBlocks;
     alignas(64) int8_t q[kQuadColumns] = {};
     std::memcpy(q, token.q + first * kSmallBlock, count * kSmallBlock);
-    to.x = typename Format::Activations(q);
+    to.x = typename Format::Activations(q, Format::kOffset);
     for (size_t b = 0; b < kQuadBlocks; ++b) {
       const size_t block = first + (b < count ? b : 0);
       const int sum = token.sum16[2 * block] + token.sum16[2 * block + 1];
       for (size_t row = 0; row < kQuadRows; ++row) {
-        to.excess[b][row] = Format::kOffset * sum;
         to.sum[b][row] = static_cast<float>(sum);
         to.scale[b][row] = token.scale[block];
       }
@@ -117,27 +108,20 @@ class RowSmallBlocks {
   inline __m128 add_blocks(const Quad& rows, size_t first, __m128 acc) const {
     const Prepared& x = prepared_[first / kQuadBlocks];
     SmallBlockQuad<kBlockBytes, kCount> blocks;
-    for (size_t i = 0; i < kQuadRows; ++i)
-      blocks.first.row[i] = rows.row[i] + first * kBlockBytes;
+    for (size_t i = 0; i < kQuadRows; ++i) blocks.first.row[i] = rows.row[i] + first * kBlockBytes;
     SmallScales scales;
-    __m512i sums = Format::multiply(blocks, x.x, scales);
-    if constexpr (Format::kOffset != 0)
-      sums = _mm512_sub_epi32(sums, _mm512_load_si512(x.excess));
+    const __m512 products = _mm512_cvtepi32_ps(Format::multiply(blocks, x.x, scales));
     const __m512 a = _mm512_load_ps(x.scale[0]);
-    const __m512 products = _mm512_cvtepi32_ps(sums);
-    scales.d = _mm512_mul_ps(scales.d, a);
-    if constexpr (Format::kHasMin) {
-      const __m512 column_sums = _mm512_load_ps(x.sum[0]);
-      scales.m = _mm512_mul_ps(scales.m, a);
-      for_each_quarter<kCount>([&](auto b) {
-        acc = _mm_fmadd_ps(quarter<b>(scales.d), quarter<b>(products), acc);
-        acc = _mm_fmadd_ps(quarter<b>(scales.m), quarter<b>(column_sums), acc);
-      });
-    } else {
-      for_each_quarter<kCount>([&](auto b) {
-        acc = _mm_fmadd_ps(quarter<b>(scales.d), quarter<b>(products), acc);
-      });
-    }
+    const __m512 d = _mm512_mul_ps(scales.d, a);
+    const __m512 m = Format::kHasMin ? _mm512_mul_ps(scales.m, a) : d;
+    const auto add = [&](auto b) {
+      acc = add_quarter<b>(d, products, acc);
+      if constexpr (Format::kHasMin) acc = add_quarter<b>(m, _mm512_load_ps(x.sum[0]), acc);
+    };
+    add(std::integral_constant<size_t, 0>{});
+    if constexpr (kCount > 1) add(std::integral_constant<size_t, 1>{});
+    if constexpr (kCount > 2) add(std::integral_constant<size_t, 2>{});
+    if constexpr (kCount > 3) add(std::integral_constant<size_t, 3>{});
     return acc;
   }
 
@@ -145,18 +129,26 @@ class RowSmallBlocks {
   Prepared prepared_[kColumnsMax / kQuadColumns];
 };
 
+/// Where sums of four products of codes begin that are too large by the offset.
+inline __m512i negative_sums(__m512i start, const int8_t* q, int offset) {
+  const __m512i negative = _mm512_sub_epi8(_mm512_setzero_si512(), _mm512_loadu_si512(q));
+  return _mm512_dpbusd_epi32(start, _mm512_set1_epi8(static_cast<char>(offset)), negative);
+}
+
 /// Activations in two registers, the first 16 of four blocks and the last 16: they meet the halves
 /// of bytes.
 struct HalvedActivations {
   alignas(64) int8_t low[64];
   alignas(64) int8_t high[64];
+  __m512i start;
 
   HalvedActivations() = default;
-  explicit HalvedActivations(const int8_t* q) {
+  HalvedActivations(const int8_t* q, int offset) {
     for (size_t b = 0; b < kQuadBlocks; ++b) {
       std::memcpy(low + 16 * b, q + kSmallBlock * b, 16);
       std::memcpy(high + 16 * b, q + kSmallBlock * b + 16, 16);
     }
+    start = negative_sums(negative_sums(_mm512_setzero_si512(), low, offset), high, offset);
   }
 };
 
@@ -171,80 +163,88 @@ struct RowBytes {
 
   explicit RowBytes(const std::byte* p) {
     if constexpr (kCount == kQuadBlocks) {
-      first = _mm512_loadu_si512(p);
+      __m512i loaded = _mm512_loadu_si512(p);
+      asm("" : "+v"(loaded));  // else g++ loads for each use, and loads across lines are slow
+      first = loaded;
       last = _mm512_loadu_si512(p + kLastFrom);
     } else {
-      first = _mm512_maskz_loadu_epi8(from_to(0), p);
-      last = _mm512_maskz_loadu_epi8(from_to(kLastFrom), p + kLastFrom);
+      first = _mm512_maskz_loadu_epi8(from_to_end(0), p);
+      last = _mm512_maskz_loadu_epi8(from_to_end(kLastFrom), p + kLastFrom);
     }
   }
 
  private:
-  static constexpr uint64_t from_to(size_t from) {
+  static constexpr uint64_t from_to_end(size_t from) {
     constexpr size_t kEnd = kCount * kBytes;
     if (from >= kEnd) return 0;
     return kEnd - from < 64 ? (uint64_t{1} << (kEnd - from)) - 1 : ~uint64_t{0};
   }
 };
 
-/// Where a field of a block lies in RowBytes.
-template <size_t kBytes, size_t kOffset, size_t kSize>
-struct Field {
-  static constexpr bool in_first(size_t block) {
-    return block * kBytes + kOffset + kSize <= 64;
-  }
-  static constexpr uint8_t place(size_t block) {
-    const size_t from = in_first(block) ? 0 : kQuadBlocks * kBytes - 64;
-    return static_cast<uint8_t>(block * kBytes + kOffset - from);
-  }
-  /// Of four fields with `per_block` lanes each, those in the last bytes.
-  static constexpr uint64_t lanes_in_last(size_t per_block) {
-    uint64_t lanes = 0;
-    for (size_t i = 0; i < kQuadBlocks * per_block; ++i)
-      lanes |= uint64_t{!in_first(i / per_block)} << i;
-    return lanes;
-  }
-};
+/// Whether a field that ends there in a block lies in the first 64 bytes, and where in the two
+/// registers it begins.
+constexpr bool in_first(size_t block_bytes, size_t block, size_t end) {
+  return block * block_bytes + end <= 64;
+}
+constexpr size_t place(size_t block_bytes, size_t block, size_t offset, size_t size) {
+  const size_t at = block * block_bytes + offset;
+  return in_first(block_bytes, block, offset + size) ? at : at + 128 - kQuadBlocks * block_bytes;
+}
 
-/// 16 bytes at `offset` of each of the four blocks.
+/// 16 bytes at kOffset of each of the four blocks.
 template <size_t kOffset, size_t kBytes, size_t kCount>
 inline __m512i take_codes(const RowBytes<kBytes, kCount>& bytes) {
-  using Codes = Field<kBytes, kOffset, 16>;
   struct Order {
     alignas(64) uint8_t at[64];
     constexpr Order() : at{} {
-      for (size_t i = 0; i < 64; ++i) at[i] = static_cast<uint8_t>(Codes::place(i / 16) + i % 16);
+      for (size_t i = 0; i < 64; ++i)
+        at[i] = static_cast<uint8_t>(place(kBytes, i / 16, kOffset, 16) + i % 16);
     }
   };
   static constexpr Order kOrder;
-  const __m512i order = _mm512_load_si512(kOrder.at);
-  return _mm512_mask_permutexvar_epi8(_mm512_permutexvar_epi8(order, bytes.first),
-                                      Codes::lanes_in_last(16), order, bytes.last);
+  return _mm512_permutex2var_epi8(bytes.first, _mm512_load_si512(kOrder.at), bytes.last);
 }
 
-/// Binary16 floats at kOffset of each block.
-template <size_t kOffset>
-struct HalvesAt {
-  __m512i halves = _mm512_setzero_si512();  ///< in the lower half, [block][row]
-
-  template <size_t kBytes, size_t kCount>
-  inline void take(const RowBytes<kBytes, kCount>& bytes, size_t row) {
-    using Half = Field<kBytes, kOffset, 2>;
-    const auto at = [](size_t b) { return int64_t{0x0001000100010001} * (Half::place(b) / 2); };
-    const __m512i order = _mm512_setr_epi64(at(0), at(1), at(2), at(3), 0, 0, 0, 0);
-    constexpr auto kLast = static_cast<uint32_t>(Half::lanes_in_last(kQuadRows));
-    const uint32_t lanes = 0x1111u << row;
-    halves = _mm512_mask_permutexvar_epi16(halves, lanes & ~kLast, order, bytes.first);
-    if constexpr (kLast != 0)
-      halves = _mm512_mask_permutexvar_epi16(halves, lanes & kLast, order, bytes.last);
-  }
-  __m512 floats() const { return _mm512_cvtph_ps(_mm512_castsi512_si256(halves)); }
-};
-
-struct NoFloats {
+/// The binary16 that blocks begin with, and where there is a min, the one behind it.
+template <bool kHasMin>
+struct HalfScales {
   template <class Bytes>
-  inline void take(const Bytes&, size_t) {}
-  __m512 floats() const { return _mm512_setzero_ps(); }
+  static inline void take(const Bytes (&rows)[kQuadRows], SmallScales& scales) {
+    take_lanes(rows, scales);
+  }
+
+ private:
+  template <size_t kBytes, size_t kCount>
+  static inline void take_lanes(const RowBytes<kBytes, kCount> (&rows)[kQuadRows],
+                                SmallScales& scales) {
+    __m512i lanes = _mm512_setzero_si512();
+    if constexpr (in_first(kBytes, kQuadBlocks - 1, 4)) {  // two rows at once
+      static constexpr Order<kBytes, 64> kOrder;
+      const __m512i order = _mm512_load_si512(kOrder.at);
+      lanes = _mm512_mask_blend_epi16(
+          0xcccccccc, _mm512_permutex2var_epi16(rows[0].first, order, rows[1].first),
+          _mm512_permutex2var_epi16(rows[2].first, order, rows[3].first));
+    } else {
+      static constexpr Order<kBytes, 0> kOrder;
+      const __m512i order = _mm512_load_si512(kOrder.at);
+      for (size_t i = 0; i < kQuadRows; ++i)
+        lanes = _mm512_mask_mov_epi16(
+            lanes, 0x11111111u << i, _mm512_permutex2var_epi16(rows[i].first, order, rows[i].last));
+    }
+    scales.d = _mm512_cvtph_ps(_mm512_castsi512_si256(lanes));
+    if constexpr (kHasMin) scales.m = _mm512_cvtph_ps(_mm512_extracti64x4_epi64(lanes, 1));
+  }
+
+  /// d, then m, each [block][row]; what belongs to every second row is kSecond bytes further on.
+  template <size_t kBytes, size_t kSecond>
+  struct Order {
+    alignas(64) uint16_t at[32];
+    constexpr Order() : at{} {
+      for (size_t i = 0; i < 32; ++i)
+        at[i] =
+            static_cast<uint16_t>((place(kBytes, i / 4 % 4, i / 16 * 2, 2) + i % 2 * kSecond) / 2);
+    }
+  };
 };
 
 inline void split_halves(__m512i both, __m512i& low, __m512i& high) {
@@ -256,8 +256,10 @@ inline void split_halves(__m512i both, __m512i& low, __m512i& high) {
 /// so that the table is there four times.
 inline void look_up_halves(__m128i table, __m512i both, __m512i& low, __m512i& high) {
   const __m512i fourfold = _mm512_broadcast_i32x4(table);
+  // By 4 to the right, on a port that shuffles leave free.
+  const __m512i shifted = _mm512_mulhi_epu16(both, _mm512_set1_epi16(1 << 12));
   low = _mm512_permutexvar_epi8(both, fourfold);
-  high = _mm512_permutexvar_epi8(_mm512_srli_epi16(both, 4), fourfold);
+  high = _mm512_permutexvar_epi8(shifted, fourfold);
 }
 
 /// Adds fifth bits: of a block's 32 at kQh the lower 16 belong to the low halves.
@@ -280,7 +282,7 @@ inline void add_fifth_bits(const Blocks& blocks, size_t row, __m512i& low, __m51
 /// with
 ///   Panels, kOffset, kHasMin     as above
 ///   kQs                          where the half bytes lie in a block
-///   D, M                         the floats: HalvesAt, NoFloats or the like
+///   Scales                       HalfScales or the like
 ///   codes(blocks, row, both, low, high)   from a row's bytes
 template <class Nibbles>
 struct HalvedFormat : Nibbles {
@@ -290,21 +292,19 @@ struct HalvedFormat : Nibbles {
   static inline __m512i multiply(const Blocks& blocks, const Activations& x, SmallScales& scales) {
     const __m512i x_low = _mm512_load_si512(x.low);
     const __m512i x_high = _mm512_load_si512(x.high);
-    typename Nibbles::D d;
-    typename Nibbles::M m;
+    using Bytes = RowBytes<Blocks::kBlockBytes, Blocks::kBlocks>;
+    const Bytes bytes[kQuadRows] = {Bytes(blocks.first.row[0]), Bytes(blocks.first.row[1]),
+                                    Bytes(blocks.first.row[2]), Bytes(blocks.first.row[3])};
+    Nibbles::Scales::take(bytes, scales);
     __m512i sums[kQuadRows];
+#pragma GCC unroll 4
     for (size_t row = 0; row < kQuadRows; ++row) {
-      const RowBytes<Blocks::kBlockBytes, Blocks::kBlocks> bytes(blocks.at(row, 0));
-      d.take(bytes, row);
-      m.take(bytes, row);
       __m512i low;
       __m512i high;
-      Nibbles::codes(blocks, row, take_codes<Nibbles::kQs>(bytes), low, high);
-      sums[row] = _mm512_dpbusd_epi32(_mm512_setzero_si512(), low, x_low);
+      Nibbles::codes(blocks, row, take_codes<Nibbles::kQs>(bytes[row]), low, high);
+      sums[row] = _mm512_dpbusd_epi32(x.start, low, x_low);
       sums[row] = _mm512_dpbusd_epi32(sums[row], high, x_high);
     }
-    scales.d = d.floats();
-    scales.m = m.floats();
     return fold_four(sums[0], sums[1], sums[2], sums[3]);
   }
 };
