@@ -30,11 +30,11 @@ void fill(KernelTable& table) {
   fill_matmul(table, Dtype::iq1_m, matmul_iq1_m, matmul_iq1_m);
   fill_matmul(table, Dtype::q4_1, matvec_q4_1, matmul_q4_1);
   fill_matmul(table, Dtype::q5_1, matvec_q5_1, matmul_q5_1);
-  fill_matmul(table, Dtype::q2_k, matmul_q2_k, matmul_q2_k);
-  fill_matmul(table, Dtype::q3_k, matmul_q3_k, matmul_q3_k);
-  fill_matmul(table, Dtype::iq4_xs, matmul_iq4_xs, matmul_iq4_xs);
+  fill_matmul(table, Dtype::q2_k, matvec_q2_k, matmul_q2_k);
+  fill_matmul(table, Dtype::q3_k, matvec_q3_k, matmul_q3_k);
+  fill_matmul(table, Dtype::iq4_xs, matvec_iq4_xs, matmul_iq4_xs);
   fill_matmul(table, Dtype::tq1_0, matmul_tq1_0, matmul_tq1_0);
-  fill_matmul(table, Dtype::tq2_0, matmul_tq2_0, matmul_tq2_0);
+  fill_matmul(table, Dtype::tq2_0, matvec_tq2_0, matmul_tq2_0);
   fill_matmul(table, Dtype::iq4_nl, matvec_iq4_nl, matmul_iq4_nl);
   fill_matmul(table, Dtype::mxfp4, matvec_mxfp4, matmul_mxfp4);
   fill_matmul(table, Dtype::nvfp4, matmul_nvfp4, matmul_nvfp4);
