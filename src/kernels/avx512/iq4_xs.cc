@@ -76,7 +76,7 @@ struct IQ4XSRows {
     for (size_t i = 0; i < 2; ++i) {
       const __m512i both = _mm512_loadu_si512(block + kQs + 64 * i);
       codes[2 * i] = iq4_codes(both);
-      codes[2 * i + 1] = iq4_codes(_mm512_mulhi_epu16(both, _mm512_set1_epi16(1 << 12)));
+      codes[2 * i + 1] = iq4_codes(_mm512_srli_epi16(both, 4));
     }
   }
 };

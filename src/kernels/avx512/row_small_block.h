@@ -12,8 +12,6 @@
 //   multiply(blocks, x, scales)   Σ code · x, [block][row], and the scales
 #pragma once
 
-#include <type_traits>
-
 #include "kernels/avx512/fold.h"
 #include "kernels/avx512/row_matvec.h"
 #include "kernels/avx512/small_block.h"
@@ -42,12 +40,6 @@ struct SmallScales {
   __m512 m;  ///< if the format has it
 };
 
-/// acc = fma(a, b, acc) with quarter i of each.
-template <size_t kIndex>
-inline __m128 add_quarter(__m512 a, __m512 b, __m128 acc) {
-  return _mm_fmadd_ps(_mm512_extractf32x4_ps(a, kIndex), _mm512_extractf32x4_ps(b, kIndex), acc);
-}
-
 template <class Format>
 class RowSmallBlocks {
  public:
@@ -61,20 +53,26 @@ class RowSmallBlocks {
 
   size_t row_bytes() const { return block_count_ * kBlockBytes; }
 
+  /// The float step comes one round late: a chain of many instructions, it would else keep the
+  /// next rounds' from being looked at.
   inline __m128 multiply(const Quad& rows, Ahead& ahead) const {
     __m128 acc = _mm_setzero_ps();
+    Terms terms = {};
     size_t b = 0;
     for (; b + kQuadBlocks <= block_count_; b += kQuadBlocks) {
       ahead.template advance<kQuadRows * kQuadBlocks * kBlockBytes / 64>();
-      acc = add_blocks<kQuadBlocks>(rows, b, acc);
+      const Terms next = multiply_blocks<kQuadBlocks>(rows, b);
+      acc = add<kQuadBlocks>(terms, acc);
+      terms = next;
     }
+    acc = add<kQuadBlocks>(terms, acc);
     switch (block_count_ - b) {
       case 1:
-        return add_blocks<1>(rows, b, acc);
+        return add<1>(multiply_blocks<1>(rows, b), acc);
       case 2:
-        return add_blocks<2>(rows, b, acc);
+        return add<2>(multiply_blocks<2>(rows, b), acc);
       case 3:
-        return add_blocks<3>(rows, b, acc);
+        return add<3>(multiply_blocks<3>(rows, b), acc);
     }
     return acc;
   }
@@ -104,24 +102,40 @@ class RowSmallBlocks {
     }
   }
 
+  /// What the float step multiplies, [block][row].
+  struct Terms {
+    __m512 d;         ///< times the activations' scale
+    __m512 products;  ///< Σ q·x
+    __m512 m;         ///< likewise
+    __m512 sums;      ///< Σ x
+  };
+
   template <size_t kCount>
-  inline __m128 add_blocks(const Quad& rows, size_t first, __m128 acc) const {
+  inline Terms multiply_blocks(const Quad& rows, size_t first) const {
     const Prepared& x = prepared_[first / kQuadBlocks];
     SmallBlockQuad<kBlockBytes, kCount> blocks;
     for (size_t i = 0; i < kQuadRows; ++i) blocks.first.row[i] = rows.row[i] + first * kBlockBytes;
-    SmallScales scales;
+    SmallScales scales = {};
     const __m512 products = _mm512_cvtepi32_ps(Format::multiply(blocks, x.x, scales));
     const __m512 a = _mm512_load_ps(x.scale[0]);
-    const __m512 d = _mm512_mul_ps(scales.d, a);
-    const __m512 m = Format::kHasMin ? _mm512_mul_ps(scales.m, a) : d;
-    const auto add = [&](auto b) {
-      acc = add_quarter<b>(d, products, acc);
-      if constexpr (Format::kHasMin) acc = add_quarter<b>(m, _mm512_load_ps(x.sum[0]), acc);
-    };
-    add(std::integral_constant<size_t, 0>{});
-    if constexpr (kCount > 1) add(std::integral_constant<size_t, 1>{});
-    if constexpr (kCount > 2) add(std::integral_constant<size_t, 2>{});
-    if constexpr (kCount > 3) add(std::integral_constant<size_t, 3>{});
+    return {_mm512_mul_ps(scales.d, a), products, _mm512_mul_ps(scales.m, a),
+            _mm512_load_ps(x.sum[0])};
+  }
+
+  template <size_t kCount>
+  static inline __m128 add(const Terms& terms, __m128 acc) {
+    acc = add_quarter<0>(terms, acc);
+    if constexpr (kCount > 1) acc = add_quarter<1>(terms, acc);
+    if constexpr (kCount > 2) acc = add_quarter<2>(terms, acc);
+    if constexpr (kCount > 3) acc = add_quarter<3>(terms, acc);
+    return acc;
+  }
+
+  template <size_t kIndex>
+  static inline __m128 add_quarter(const Terms& terms, __m128 acc) {
+    const auto quarter = [](__m512 x) { return _mm512_extractf32x4_ps(x, kIndex); };
+    acc = _mm_fmadd_ps(quarter(terms.d), quarter(terms.products), acc);
+    if constexpr (Format::kHasMin) acc = _mm_fmadd_ps(quarter(terms.m), quarter(terms.sums), acc);
     return acc;
   }
 
@@ -256,10 +270,8 @@ inline void split_halves(__m512i both, __m512i& low, __m512i& high) {
 /// so that the table is there four times.
 inline void look_up_halves(__m128i table, __m512i both, __m512i& low, __m512i& high) {
   const __m512i fourfold = _mm512_broadcast_i32x4(table);
-  // By 4 to the right, on a port that shuffles leave free.
-  const __m512i shifted = _mm512_mulhi_epu16(both, _mm512_set1_epi16(1 << 12));
   low = _mm512_permutexvar_epi8(both, fourfold);
-  high = _mm512_permutexvar_epi8(shifted, fourfold);
+  high = _mm512_permutexvar_epi8(_mm512_srli_epi16(both, 4), fourfold);
 }
 
 /// Adds fifth bits: of a block's 32 at kQh the lower 16 belong to the low halves.
