@@ -21,6 +21,7 @@ struct Iq4NlRows {
   using Scales = HalfScales<false>;
   static constexpr int kOffset = Iq4Nl::kOffset;
   static constexpr bool kHasMin = Iq4Nl::kHasMin;
+  static constexpr int kLargest = 128;
   static constexpr size_t kQs = 2;  // offsetof(BlockIQ4_NL, qs)
 
   template <class Blocks>

@@ -29,12 +29,16 @@ struct Mxfp4 {
 struct E8m0Scales {
   template <class Bytes>
   static inline void take(const Bytes (&rows)[kQuadRows], SmallScales& scales) {
-    const auto at = [](size_t b) { return static_cast<int>(0x40004000 + 0x01010101 * 17 * b); };
-    const __m512i order = _mm512_castsi128_si512(_mm_setr_epi32(at(0), at(1), at(2), at(3)));
-    const __m512i e = _mm512_mask_blend_epi8(
-        0xcccc, _mm512_permutex2var_epi8(rows[0].first, order, rows[1].first),
-        _mm512_permutex2var_epi8(rows[2].first, order, rows[3].first));
-    scales.d = half_of_e8m0(_mm512_castsi512_si128(e));
+    const auto at = [](size_t b) {
+      return static_cast<long long>((Mxfp4::kBlockBytes * b) |
+                                    ((64 + Mxfp4::kBlockBytes * b) << 32));
+    };
+    const __m512i order = _mm512_setr_epi64(at(0), at(0), at(1), at(1), at(2), at(2), at(3), at(3));
+    const auto first_bytes = [&](size_t i) {  // of dwords
+      return _mm512_maskz_permutex2var_epi8(0x1111111111111111, rows[i].first, order,
+                                            rows[i + 1].first);
+    };
+    scales.d = half_of_e8m0(_mm512_mask_blend_epi32(0xcccc, first_bytes(0), first_bytes(2)));
   }
 };
 
@@ -43,6 +47,7 @@ struct Mxfp4Rows {
   using Scales = E8m0Scales;
   static constexpr int kOffset = Mxfp4::kOffset;
   static constexpr bool kHasMin = Mxfp4::kHasMin;
+  static constexpr int kLargest = 12;
   static constexpr size_t kQs = 1;  // offsetof(BlockMXFP4, qs)
 
   template <class Blocks>

@@ -19,6 +19,7 @@ struct Q40Rows {
   using Scales = HalfScales<false>;
   static constexpr int kOffset = Q40::kOffset;
   static constexpr bool kHasMin = Q40::kHasMin;
+  static constexpr int kLargest = 8;
   static constexpr size_t kQs = 2;  // offsetof(BlockQ4_0, qs)
 
   template <class Blocks>

@@ -20,6 +20,7 @@ struct Q41Rows {
   using Scales = HalfScales<true>;
   static constexpr int kOffset = Q41::kOffset;
   static constexpr bool kHasMin = Q41::kHasMin;
+  static constexpr int kLargest = 15;
   static constexpr size_t kQs = 4;  // offsetof(BlockQ4_1, qs)
 
   template <class Blocks>

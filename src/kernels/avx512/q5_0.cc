@@ -26,6 +26,7 @@ struct Q50Rows {
   static constexpr int kOffset = Q50::kOffset;
   static constexpr bool kHasMin = Q50::kHasMin;
   static constexpr size_t kQh = 2;  // offsetof(BlockQ5_0, qh)
+  static constexpr int kLargest = 16;
   static constexpr size_t kQs = 6;  // offsetof(BlockQ5_0, qs)
 
   template <class Blocks>

@@ -27,6 +27,7 @@ struct Q51Rows {
   static constexpr int kOffset = Q51::kOffset;
   static constexpr bool kHasMin = Q51::kHasMin;
   static constexpr size_t kQh = 4;  // offsetof(BlockQ5_1, qh)
+  static constexpr int kLargest = 31;
   static constexpr size_t kQs = 8;  // offsetof(BlockQ5_1, qs)
 
   template <class Blocks>

@@ -293,6 +293,7 @@ inline void add_fifth_bits(const Blocks& blocks, size_t row, __m512i& low, __m51
 /// The formats whose codes are half bytes, 16 low ones before 16 high ones. Nibbles is a struct
 /// with
 ///   Panels, kOffset, kHasMin     as above
+///   kLargest                     the largest |code − offset|
 ///   kQs                          where the half bytes lie in a block
 ///   Scales                       HalfScales or the like
 ///   codes(blocks, row, both, low, high)   from a row's bytes
@@ -317,7 +318,10 @@ struct HalvedFormat : Nibbles {
       sums[row] = _mm512_dpbusd_epi32(x.start, low, x_low);
       sums[row] = _mm512_dpbusd_epi32(sums[row], high, x_high);
     }
-    return fold_four(sums[0], sums[1], sums[2], sums[3]);
+    if constexpr (16 * Nibbles::kLargest * 127 < 1 << 15)
+      return fold_four_small(sums[0], sums[1], sums[2], sums[3]);
+    else
+      return fold_four(sums[0], sums[1], sums[2], sums[3]);
   }
 };
 
