@@ -31,7 +31,8 @@ struct Q80Rows {
     Activations() = default;
     Activations(const int8_t* columns, int offset) {
       std::memcpy(q, columns, sizeof q);
-      for (size_t i = 0; i < 2; ++i) start[i] = negative_sums(_mm512_setzero_si512(), q[i], offset);
+      for (size_t i = 0; i < 2; ++i)
+        start[i] = negative_sums(_mm512_setzero_si512(), _mm512_load_si512(q[i]), offset);
     }
   };
 

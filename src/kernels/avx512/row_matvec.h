@@ -53,6 +53,12 @@ inline __m512i low_half_bytes_or(__m512i bytes, __m512i upper) {
   return _mm512_ternarylogic_epi64(bytes, _mm512_set1_epi8(15), upper, 0xea);  // (a & b) | c
 }
 
+/// Where sums of four products of codes begin that are too large by the offset.
+inline __m512i negative_sums(__m512i start, __m512i q, int offset) {
+  const __m512i negative = _mm512_sub_epi8(_mm512_setzero_si512(), q);
+  return _mm512_dpbusd_epi32(start, _mm512_set1_epi8(static_cast<char>(offset)), negative);
+}
+
 /// Four rows; where the matrix ends early, the last one stands in for the missing.
 struct Quad {
   const std::byte* row[kQuadRows];

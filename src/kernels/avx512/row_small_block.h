@@ -143,12 +143,6 @@ class RowSmallBlocks {
   Prepared prepared_[kColumnsMax / kQuadColumns];
 };
 
-/// Where sums of four products of codes begin that are too large by the offset.
-inline __m512i negative_sums(__m512i start, const int8_t* q, int offset) {
-  const __m512i negative = _mm512_sub_epi8(_mm512_setzero_si512(), _mm512_loadu_si512(q));
-  return _mm512_dpbusd_epi32(start, _mm512_set1_epi8(static_cast<char>(offset)), negative);
-}
-
 /// Activations in two registers, the first 16 of four blocks and the last 16: they meet the halves
 /// of bytes.
 struct HalvedActivations {
@@ -162,7 +156,8 @@ struct HalvedActivations {
       std::memcpy(low + 16 * b, q + kSmallBlock * b, 16);
       std::memcpy(high + 16 * b, q + kSmallBlock * b + 16, 16);
     }
-    start = negative_sums(negative_sums(_mm512_setzero_si512(), low, offset), high, offset);
+    start = negative_sums(negative_sums(_mm512_setzero_si512(), _mm512_load_si512(low), offset),
+                          _mm512_load_si512(high), offset);
   }
 };
 

@@ -34,7 +34,7 @@ struct QuadScales {
 /// The activations of a block, as its codes are laid out.
 struct BlockActivations {
   __m512i q[4];
-  __m512i start[4];  ///< −offset · Σ x of each four
+  __m512i start[4];  ///< where sums begin: −offset · Σ x of each four, or eight
 };
 
 template <class Format>
@@ -70,11 +70,12 @@ class RowSuperBlocks {
     BlockActivations x;
     for (size_t k = 0; k < 4; ++k) {
       x.q[k] = _mm512_load_si512(q_[b][k]);
-      x.start[k] = _mm512_setzero_si512();
-      if constexpr (Format::kOffset != 0)
-        x.start[k] =
-            _mm512_dpbusd_epi32(x.start[k], _mm512_set1_epi8(static_cast<char>(Format::kOffset)),
-                                _mm512_sub_epi8(_mm512_setzero_si512(), x.q[k]));
+      if constexpr (kSumsOf8)
+        x.start[k] = start_[b][k / 2];
+      else if constexpr (Format::kOffset != 0)
+        x.start[k] = negative_sums(_mm512_setzero_si512(), x.q[k], Format::kOffset);
+      else
+        x.start[k] = _mm512_setzero_si512();
     }
     QuadScales<kSubBlocks> scales;
     Format::scales(blocks, sums_[b], scales);
@@ -95,6 +96,14 @@ class RowSuperBlocks {
       for (size_t quarter = 0; quarter < 4; ++quarter)
         std::memcpy(q_[b][k] + 16 * quarter,
                     token_.q + b * kSuperBlock + Format::column(k, quarter), 16);
+    }
+    if constexpr (kSumsOf8) {
+      for (size_t pair = 0; pair < 2; ++pair) {
+        const __m512i first = negative_sums(_mm512_setzero_si512(),
+                                            _mm512_load_si512(q_[b][2 * pair]), Format::kOffset);
+        start_[b][pair] =
+            negative_sums(first, _mm512_load_si512(q_[b][2 * pair + 1]), Format::kOffset);
+      }
     }
     for (size_t i = 0; i < 16; ++i) sums_[b][i / kSum16] = 0;
     for (size_t i = 0; i < 16; ++i)
@@ -121,9 +130,7 @@ class RowSuperBlocks {
       return _mm512_dpbusd_epi32(x.start[k], codes[k], x.q[k]);
     };
     const auto sums_of_8 = [&](size_t pair) {
-      const __m512i start = _mm512_add_epi32(x.start[2 * pair], x.start[2 * pair + 1]);
-      return _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(start, codes[2 * pair], x.q[2 * pair]),
-                                 codes[2 * pair + 1], x.q[2 * pair + 1]);
+      return _mm512_dpbusd_epi32(sums_of_4(2 * pair), codes[2 * pair + 1], x.q[2 * pair + 1]);
     };
     if constexpr (kSubBlocks == 1) {
       return _mm512_add_epi32(sums_of_8(0), sums_of_8(1));
@@ -147,10 +154,16 @@ class RowSuperBlocks {
     }
   }
 
+  static constexpr bool kSumsOf8 = Format::kWide || kSubBlocks == 1;
+  /// Only for these: prepared starts for all four registers crowd the first-level cache, which took
+  /// Q6_K from 29 to 20 GB/s.
+  static constexpr size_t kPreparedStarts = kSumsOf8 ? kColumnsMax / kSuperBlock : 1;
+
   size_t block_count_;
   Token token_;
   alignas(64) int16_t spread_[kQuadRows][2][32];
   alignas(64) int8_t q_[kColumnsMax / kSuperBlock][4][64];
+  __m512i start_[kPreparedStarts][2];
   alignas(32) int16_t sums_[kColumnsMax / kSuperBlock][16 / kSum16];  ///< Σ x of sub-blocks
 };
 
