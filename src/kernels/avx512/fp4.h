@@ -23,7 +23,8 @@ inline __m128i load_byte(const PanelBlocks& blocks, size_t offset) {
   return load_16(bytes);
 }
 
-/// The exponent is e − 1, and where that is not positive the float is subnormal.
+/// Of an integer in each lane. The exponent is e − 1, and where that is not positive the float is
+/// subnormal.
 inline __m512 half_of_e8m0(__m512i e) {
   const __m512i normal = _mm512_slli_epi32(_mm512_sub_epi32(e, _mm512_set1_epi32(1)), 23);
   const __m512i subnormal = _mm512_sllv_epi32(_mm512_set1_epi32(0x200000), e);

@@ -21,7 +21,8 @@ constexpr size_t kQuadRows = 4;
 constexpr size_t kColumnsMax = 32768;  ///< of activations that a family can prepare
 
 /// A matrix over bits, for gf2p8affine: `count` bits of each byte from `from` on come to lie at
-/// `to` and the following, and the others are 0. One instruction where a shift and an and are two.
+/// `to` and the following, and the others are 0. One instruction where a shift and an and are two;
+/// but on Zen 4 it shares two ports with vpdpbusd and multiplications, and a shift does not.
 constexpr long long bit_matrix(size_t count, size_t from, size_t to) {
   unsigned long long matrix = 0;  // byte 7 − i has the bits that make up bit i
   for (size_t i = 0; i < count; ++i) matrix |= 1ull << (8 * (7 - to - i) + from + i);
