@@ -75,7 +75,9 @@ struct Quad {
   /// Four bytes at `offset` of each.
   __m128i load_4_each(size_t offset) const {
     const auto load = [&](size_t i) {
-      return _mm_castps_si128(_mm_load_ss(reinterpret_cast<const float*>(row[i] + offset)));
+      int32_t bytes;
+      std::memcpy(&bytes, row[i] + offset, sizeof bytes);
+      return _mm_cvtsi32_si128(bytes);
     };
     return _mm_unpacklo_epi64(_mm_unpacklo_epi32(load(0), load(1)),
                               _mm_unpacklo_epi32(load(2), load(3)));
