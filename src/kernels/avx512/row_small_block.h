@@ -61,16 +61,17 @@ class RowSmallBlocks {
   size_t row_bytes() const { return block_count_ * kBlockBytes; }
 
   /// The float step comes one round late: a chain of many instructions, it would else keep the
-  /// next rounds' from being looked at.
+  /// next rounds' from being looked at. Reading ahead comes last: before the arithmetic it cost
+  /// IQ4_NL a fifth.
   inline __m128 multiply(const Quad& rows, Ahead& ahead) const {
     __m128 acc = _mm_setzero_ps();
     Terms terms = {};
     size_t b = 0;
     for (; b + kQuadBlocks <= block_count_; b += kQuadBlocks) {
-      ahead.template advance<kQuadRows * kQuadBlocks * kBlockBytes / 64>();
       const Terms next = multiply_blocks<kQuadBlocks>(rows, b);
       acc = add<kQuadBlocks>(terms, acc);
       terms = next;
+      ahead.template advance<kQuadRows * kQuadBlocks * kBlockBytes / 64>();
     }
     acc = add<kQuadBlocks>(terms, acc);
     switch (block_count_ - b) {
