@@ -12,6 +12,7 @@
 // first: it is slow to read single numbers of a vector that it has just stored.
 #pragma once
 
+#include "kernels/avx512/fold.h"
 #include "kernels/avx512/super_block.h"
 #include "quant/code_fields.h"
 
@@ -171,25 +172,13 @@ inline __m512i row_sums(const CodeFields& fields, const TokenColumns<Block::kTra
   return _mm512_dpwssd_epi32(total, _mm512_packs_epi32(sums[2], sums[3]), spread_scales(fields, 8));
 }
 
-/// Each two lanes of a and of b are added, and stand side by side.
-inline __m512i fold_pairs(__m512i a, __m512i b) {
-  return _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
-}
-inline __m512i fold_pairs_of_pairs(__m512i a, __m512i b) {
-  return _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
-}
-/// The same for quarters.
-inline __m512i fold_quarters(__m512i a, __m512i b) {
-  return _mm512_add_epi32(_mm512_shuffle_i64x2(a, b, 0x88), _mm512_shuffle_i64x2(a, b, 0xdd));
-}
-
 /// Lane r is the sum of the lanes of rows[r].
 inline __m512i fold_rows(const __m512i (&rows)[kPanelRows]) {
-  __m512i four[4];
-  for (size_t i = 0; i < 4; ++i)
-    four[i] = fold_pairs_of_pairs(fold_pairs(rows[4 * i], rows[4 * i + 1]),
-                                  fold_pairs(rows[4 * i + 2], rows[4 * i + 3]));
-  return fold_quarters(fold_quarters(four[0], four[1]), fold_quarters(four[2], four[3]));
+  __m512i halves[8];
+  for (size_t i = 0; i < 8; ++i) halves[i] = fold_halves(rows[i], rows[i + 8]);
+  __m512i quarters[4];
+  for (size_t i = 0; i < 4; ++i) quarters[i] = fold_quarters(halves[i], halves[i + 4]);
+  return fold_four(quarters[0], quarters[1], quarters[2], quarters[3]);
 }
 
 /// The family.

@@ -46,6 +46,14 @@ inline __m512i fold_four(__m512i a, __m512i b, __m512i c, __m512i d) {
   return fold_lane_pairs(fold_eighths(a, c), fold_eighths(b, d));
 }
 
+/// The same where sums of two lanes fit an int16: packing puts side by side, and vpmaddwd adds.
+inline __m512i fold_four_small(__m512i a, __m512i b, __m512i c, __m512i d) {
+  const __m512i one = _mm512_set1_epi16(1);
+  const __m512i ab = _mm512_madd_epi16(_mm512_packs_epi32(a, b), one);
+  const __m512i cd = _mm512_madd_epi16(_mm512_packs_epi32(c, d), one);
+  return _mm512_madd_epi16(_mm512_packs_epi32(ab, cd), one);
+}
+
 /// Lane by lane, the sum of the quarters.
 inline __m128i add_quarters(__m512i x) {
   const __m256i half = _mm256_add_epi32(_mm512_castsi512_si256(x), _mm512_extracti64x4_epi64(x, 1));

@@ -23,13 +23,16 @@ inline __m128i load_byte(const PanelBlocks& blocks, size_t offset) {
   return load_16(bytes);
 }
 
-/// The exponent is e − 1, and where that is not positive the float is subnormal.
-inline __m512 half_of_e8m0(__m128i bytes) {
-  const __m512i e = _mm512_cvtepu8_epi32(bytes);
+/// Of an integer in each lane. The exponent is e − 1, and where that is not positive the float is
+/// subnormal.
+inline __m512 half_of_e8m0(__m512i e) {
   const __m512i normal = _mm512_slli_epi32(_mm512_sub_epi32(e, _mm512_set1_epi32(1)), 23);
   const __m512i subnormal = _mm512_sllv_epi32(_mm512_set1_epi32(0x200000), e);
   const __mmask16 is_small = _mm512_cmplt_epi32_mask(e, _mm512_set1_epi32(2));
   return _mm512_castsi512_ps(_mm512_mask_mov_epi32(normal, is_small, subnormal));
+}
+inline __m512 half_of_e8m0(__m128i bytes) {
+  return half_of_e8m0(_mm512_cvtepu8_epi32(bytes));
 }
 
 /// Read as binary16, the exponent is 8 too small; and it is to be the half.

@@ -1,6 +1,6 @@
 #include "kernels/avx512/avx512.h"
 #include "kernels/avx512/iq4_values.h"
-#include "kernels/avx512/small_block.h"
+#include "kernels/avx512/row_small_block.h"
 
 namespace sluice::kernels::avx512 {
 namespace {
@@ -16,8 +16,25 @@ struct Iq4Nl : HalfScaled<32, 18> {
   }
 };
 
+struct Iq4NlRows {
+  using Panels = SmallBlocks<Iq4Nl>;
+  using Scales = HalfScales<false>;
+  static constexpr int kOffset = Iq4Nl::kOffset;
+  static constexpr bool kHasMin = Iq4Nl::kHasMin;
+  static constexpr int kLargest = 128;
+  static constexpr size_t kQs = 2;  // offsetof(BlockIQ4_NL, qs)
+
+  template <class Blocks>
+  static inline void codes(const Blocks&, size_t, __m512i both, __m512i& low, __m512i& high) {
+    look_up_halves(iq4_codes(), both, low, high);
+  }
+};
+
 }  // namespace
 
+void matvec_iq4_nl(const MatmulArgs& args) {
+  multiply_rows<RowSmallBlocks<HalvedFormat<Iq4NlRows>>>(args);
+}
 void matmul_iq4_nl(const MatmulArgs& args) {
   multiply_panels<SmallBlocks<Iq4Nl>>(args);
 }

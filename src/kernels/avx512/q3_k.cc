@@ -57,8 +57,46 @@ struct Q3K {
   __m512i third[8];  ///< the third bits of all columns: hmask
 };
 
+struct Q3KRows : RowTwoBits {
+  using Panels = SuperBlocks<Q3K>;
+  static constexpr size_t kSubColumns = 16;
+  static constexpr int kOffset = 4;
+  static constexpr bool kHasMin = false;
+  static constexpr bool kWide = false;
+
+  /// What is read starts four bytes before the scales, as above.
+  static inline void scales(const Quad& blocks, const int16_t*, QuadScales<16>& scales) {
+    constexpr size_t kScales = 96;  // offsetof(BlockQ3_K, scales)
+    constexpr size_t kD = 108;
+    const __m512i packed = blocks.load_16_each(kScales - 4);
+    const __m512i halves = _mm512_srlv_epi64(_mm512_shuffle_epi32(packed, _MM_PERM_CBCB),
+                                             _mm512_setr_epi64(0, 4, 0, 4, 0, 4, 0, 4));
+    const __m512i twos = _mm512_srlv_epi32(_mm512_shuffle_epi32(packed, _MM_PERM_DDDD),
+                                           _mm512_broadcast_i32x4(_mm_setr_epi32(0, 2, 4, 6)));
+    const __m512i upper = _mm512_slli_epi16(_mm512_and_si512(twos, _mm512_set1_epi8(3)), 4);
+    const __m512i stored = low_half_bytes_or(halves, upper);
+    const __m512i bytes = _mm512_sub_epi8(stored, _mm512_set1_epi8(32));
+    scales.scale[0] = _mm512_cvtepi8_epi16(_mm512_castsi512_si256(bytes));
+    scales.scale[1] = _mm512_cvtepi8_epi16(_mm512_extracti64x4_epi64(bytes, 1));
+    scales.d = blocks.load_f16_each(kD);
+  }
+
+  static inline void codes(const std::byte* block, __m512i (&codes)[4]) {
+    constexpr size_t kHmask = 0;  // offsetof(BlockQ3_K, hmask)
+    constexpr size_t kQs = 32;
+    take(block + kQs, codes);
+    const __m512i third = _mm512_broadcast_i64x4(
+        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + kHmask)));
+    for (size_t k = 0; k < 4; ++k)
+      codes[k] = _mm512_or_si512(codes[k], move_bits<1, 2>(third, k, k + 4));
+  }
+};
+
 }  // namespace
 
+void matvec_q3_k(const MatmulArgs& args) {
+  multiply_rows<RowSuperBlocks<Q3KRows>>(args);
+}
 void matmul_q3_k(const MatmulArgs& args) {
   multiply_panels<SuperBlocks<Q3K>>(args);
 }

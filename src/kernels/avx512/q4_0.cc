@@ -14,18 +14,24 @@ struct Q40 : HalfScaled<32, 18> {
   }
 };
 
-struct Q40Rows : HalvedFormat<Q40Rows> {
+struct Q40Rows {
   using Panels = SmallBlocks<Q40>;
+  using Scales = HalfScales<false>;
   static constexpr int kOffset = Q40::kOffset;
+  static constexpr bool kHasMin = Q40::kHasMin;
+  static constexpr int kLargest = 8;
   static constexpr size_t kQs = 2;  // offsetof(BlockQ4_0, qs)
 
-  static inline void complete(const SmallBlockQuad&, size_t, __m512i&, __m512i&) {}
+  template <class Blocks>
+  static inline void codes(const Blocks&, size_t, __m512i both, __m512i& low, __m512i& high) {
+    split_halves(both, low, high);
+  }
 };
 
 }  // namespace
 
 void matvec_q4_0(const MatmulArgs& args) {
-  multiply_rows<RowSmallBlocks<Q40Rows>>(args);
+  multiply_rows<RowSmallBlocks<HalvedFormat<Q40Rows>>>(args);
 }
 void matmul_q4_0(const MatmulArgs& args) {
   multiply_panels<SmallBlocks<Q40>>(args);

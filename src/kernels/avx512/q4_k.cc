@@ -34,10 +34,10 @@ struct Q4KRows {
   static constexpr size_t kSubColumns = 32;
   static constexpr int kOffset = 0;
   static constexpr bool kHasMin = true;
-  static constexpr size_t kOffsetD = 0;
+  static constexpr bool kWide = false;
 
-  static constexpr size_t half_column(size_t k, size_t half) {
-    return 128 * (k / 2) + 32 * (k % 2) + 64 * half;
+  static constexpr size_t column(size_t k, size_t quarter) {
+    return 128 * (k / 2) + 32 * (k % 2) + 64 * (quarter / 2) + 16 * (quarter % 2);
   }
 
   static inline void scales(const Quad& blocks, const int16_t* sum32, QuadScales<8>& scales) {

@@ -20,33 +20,27 @@ struct Q50 : HalfScaled<32, 22> {
   }
 };
 
-struct Q50Rows : HalvedFormat<Q50Rows> {
+struct Q50Rows {
   using Panels = SmallBlocks<Q50>;
+  using Scales = HalfScales<false>;
   static constexpr int kOffset = Q50::kOffset;
+  static constexpr bool kHasMin = Q50::kHasMin;
   static constexpr size_t kQh = 2;  // offsetof(BlockQ5_0, qh)
+  static constexpr int kLargest = 16;
   static constexpr size_t kQs = 6;  // offsetof(BlockQ5_0, qs)
 
-  /// Adds the fifth bits: of a block's 32 the lower 16 belong to the low halves.
-  static inline void complete(const SmallBlockQuad& blocks, size_t row, __m512i& low,
-                              __m512i& high) {
-    uint64_t low_bits = 0;
-    uint64_t high_bits = 0;
-    for (size_t b = 0; b < kQuadBlocks; ++b) {
-      uint16_t halves[2];
-      std::memcpy(halves, blocks.at(row, b) + kQh, sizeof halves);
-      low_bits |= uint64_t{halves[0]} << 16 * b;
-      high_bits |= uint64_t{halves[1]} << 16 * b;
-    }
-    const __m512i bit_4 = _mm512_set1_epi8(16);
-    low = _mm512_mask_add_epi8(low, low_bits, low, bit_4);
-    high = _mm512_mask_add_epi8(high, high_bits, high, bit_4);
+  template <class Blocks>
+  static inline void codes(const Blocks& blocks, size_t row, __m512i both, __m512i& low,
+                           __m512i& high) {
+    split_halves(both, low, high);
+    add_fifth_bits<kQh>(blocks, row, low, high);
   }
 };
 
 }  // namespace
 
 void matvec_q5_0(const MatmulArgs& args) {
-  multiply_rows<RowSmallBlocks<Q50Rows>>(args);
+  multiply_rows<RowSmallBlocks<HalvedFormat<Q50Rows>>>(args);
 }
 void matmul_q5_0(const MatmulArgs& args) {
   multiply_panels<SmallBlocks<Q50>>(args);

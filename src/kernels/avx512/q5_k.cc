@@ -47,9 +47,10 @@ struct Q5KRows {
   static constexpr size_t kSubColumns = 32;
   static constexpr int kOffset = 0;
   static constexpr bool kHasMin = true;
+  static constexpr bool kWide = false;
 
-  static constexpr size_t half_column(size_t k, size_t half) {
-    return 128 * (k / 2) + 32 * (k % 2) + 64 * half;
+  static constexpr size_t column(size_t k, size_t quarter) {
+    return 128 * (k / 2) + 32 * (k % 2) + 64 * (quarter / 2) + 16 * (quarter % 2);
   }
 
   static inline void scales(const Quad& blocks, const int16_t* sum32, QuadScales<8>& scales) {
@@ -63,9 +64,9 @@ struct Q5KRows {
         _mm512_broadcast_i64x4(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + kQh)));
     for (size_t i = 0; i < 2; ++i) {
       const __m512i both = _mm512_loadu_si512(block + kQs + 64 * i);
-      codes[2 * i] = low_half_bytes_or(both, move_bits<1>(fifths, 4 * i, 4 * i + 2));
+      codes[2 * i] = low_half_bytes_or(both, move_bits<1, 4>(fifths, 4 * i, 4 * i + 2));
       codes[2 * i + 1] =
-          _mm512_or_si512(high_half_bytes(both), move_bits<1>(fifths, 4 * i + 1, 4 * i + 3));
+          _mm512_or_si512(high_half_bytes(both), move_bits<1, 4>(fifths, 4 * i + 1, 4 * i + 3));
     }
   }
 };

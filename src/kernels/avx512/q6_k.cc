@@ -57,8 +57,9 @@ struct Q6KRows {
   static constexpr size_t kSubColumns = 16;
   static constexpr int kOffset = 32;
   static constexpr bool kHasMin = false;
+  static constexpr bool kWide = false;
 
-  static constexpr size_t half_column(size_t k, size_t half) { return 64 * k + 32 * half; }
+  static constexpr size_t column(size_t k, size_t quarter) { return 64 * k + 16 * quarter; }
 
   static inline void scales(const Quad& blocks, const int16_t*, QuadScales<16>& scales) {
     constexpr size_t kScales = 192;  // offsetof(BlockQ6_K, scales)
@@ -75,8 +76,8 @@ struct Q6KRows {
       const __m512i both = _mm512_loadu_si512(block + 64 * i);
       const __m512i upper = _mm512_broadcast_i64x4(
           _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + kQh + 32 * i)));
-      codes[2 * i] = low_half_bytes_or(both, move_bits<2>(upper, 0, 2));
-      codes[2 * i + 1] = _mm512_or_si512(high_half_bytes(both), move_bits<2>(upper, 4, 6));
+      codes[2 * i] = low_half_bytes_or(both, move_bits<2, 4>(upper, 0, 2));
+      codes[2 * i + 1] = _mm512_or_si512(high_half_bytes(both), move_bits<2, 4>(upper, 4, 6));
     }
   }
 };

@@ -22,22 +22,29 @@ struct Q80 : HalfScaled<32, 34> {
 struct Q80Rows {
   using Panels = SmallBlocks<Q80>;
   static constexpr int kOffset = Q80::kOffset;
+  static constexpr bool kHasMin = false;
 
   struct Activations {
     alignas(64) int8_t q[2][64];
+    __m512i start[2];
 
     Activations() = default;
-    explicit Activations(const int8_t* columns) { std::memcpy(q, columns, sizeof q); }
+    Activations(const int8_t* columns, int offset) {
+      std::memcpy(q, columns, sizeof q);
+      for (size_t i = 0; i < 2; ++i)
+        start[i] = negative_sums(_mm512_setzero_si512(), _mm512_load_si512(q[i]), offset);
+    }
   };
 
-  static inline __m512i multiply(const SmallBlockQuad& blocks, const Activations& x) {
+  template <class Blocks>
+  static inline __m512i multiply(const Blocks& blocks, const Activations& x, SmallScales& scales) {
+    scales.d = load_scales(blocks);
     __m512i pairs[2];  // blocks 0 and 1, 2 and 3; a block's sums are in two quarters
     for (size_t pair = 0; pair < 2; ++pair) {
       __m512i sums[kQuadRows];
       for (size_t row = 0; row < kQuadRows; ++row) {
         const __m512i codes = load_codes(blocks.at(row, 2 * pair), blocks.at(row, 2 * pair + 1));
-        sums[row] =
-            _mm512_dpbusd_epi32(_mm512_setzero_si512(), codes, _mm512_load_si512(x.q[pair]));
+        sums[row] = _mm512_dpbusd_epi32(x.start[pair], codes, _mm512_load_si512(x.q[pair]));
       }
       pairs[pair] = fold_four(sums[0], sums[1], sums[2], sums[3]);
     }
@@ -46,6 +53,17 @@ struct Q80Rows {
   }
 
  private:
+  /// They go through memory: scalar loads leave the vector units free, and the value is needed
+  /// late.
+  template <class Blocks>
+  static inline __m512 load_scales(const Blocks& blocks) {
+    alignas(32) uint16_t bits[kQuadBlocks][kQuadRows];
+    for (size_t b = 0; b < kQuadBlocks; ++b)
+      for (size_t row = 0; row < kQuadRows; ++row)
+        std::memcpy(&bits[b][row], blocks.at(row, b), sizeof(uint16_t));
+    return _mm512_cvtph_ps(_mm256_load_si256(reinterpret_cast<const __m256i*>(bits)));
+  }
+
   static inline __m512i load_codes(const std::byte* first, const std::byte* second) {
     constexpr size_t kQs = 2;  // offsetof(BlockQ8_0, qs)
     const auto load = [](const std::byte* p) {

@@ -21,7 +21,8 @@ constexpr size_t kQuadRows = 4;
 constexpr size_t kColumnsMax = 32768;  ///< of activations that a family can prepare
 
 /// A matrix over bits, for gf2p8affine: `count` bits of each byte from `from` on come to lie at
-/// `to` and the following, and the others are 0. One instruction where a shift and an and are two.
+/// `to` and the following, and the others are 0. One instruction where a shift and an and are two;
+/// but on Zen 4 it shares two ports with vpdpbusd and multiplications, and a shift does not.
 constexpr long long bit_matrix(size_t count, size_t from, size_t to) {
   unsigned long long matrix = 0;  // byte 7 − i has the bits that make up bit i
   for (size_t i = 0; i < count; ++i) matrix |= 1ull << (8 * (7 - to - i) + from + i);
@@ -33,18 +34,30 @@ inline __m512i high_half_bytes(__m512i bytes) {
 }
 
 /// Bits of each byte, beginning with another one in the lower half of the register than in the
-/// upper, moved to bit 4.
-template <size_t kCount>
+/// upper, moved to bit kTo.
+template <size_t kCount, size_t kTo>
 inline __m512i move_bits(__m512i bytes, size_t from_in_lower, size_t from_in_upper) {
-  const long long lower = bit_matrix(kCount, from_in_lower, 4);
-  const long long upper = bit_matrix(kCount, from_in_upper, 4);
+  const long long lower = bit_matrix(kCount, from_in_lower, kTo);
+  const long long upper = bit_matrix(kCount, from_in_upper, kTo);
   const __m512i matrix = _mm512_setr_epi64(lower, lower, lower, lower, upper, upper, upper, upper);
   return _mm512_gf2p8affine_epi64_epi8(bytes, matrix, 0);
+}
+
+/// Those bits of each byte, from bit 0 on.
+template <size_t kCount>
+inline __m512i take_bits(__m512i bytes, size_t from) {
+  return _mm512_gf2p8affine_epi64_epi8(bytes, _mm512_set1_epi64(bit_matrix(kCount, from, 0)), 0);
 }
 
 /// The lower half of each byte, with other bits set above it.
 inline __m512i low_half_bytes_or(__m512i bytes, __m512i upper) {
   return _mm512_ternarylogic_epi64(bytes, _mm512_set1_epi8(15), upper, 0xea);  // (a & b) | c
+}
+
+/// Where sums of four products of codes begin that are too large by the offset.
+inline __m512i negative_sums(__m512i start, __m512i q, int offset) {
+  const __m512i negative = _mm512_sub_epi8(_mm512_setzero_si512(), q);
+  return _mm512_dpbusd_epi32(start, _mm512_set1_epi8(static_cast<char>(offset)), negative);
 }
 
 /// Four rows; where the matrix ends early, the last one stands in for the missing.
@@ -53,19 +66,33 @@ struct Quad {
 
   /// 16 bytes at `offset` of each.
   __m512i load_16_each(size_t offset) const {
-    __m512i rows = _mm512_castsi128_si512(load_16(row[0] + offset));
-    rows = _mm512_inserti32x4(rows, load_16(row[1] + offset), 1);
-    rows = _mm512_inserti32x4(rows, load_16(row[2] + offset), 2);
-    return _mm512_inserti32x4(rows, load_16(row[3] + offset), 3);
-  }
-  /// The binary16 at `offset` of each, as floats.
-  __m128 load_f16_each(size_t offset) const {
-    const auto half = [&](size_t i) {
-      uint16_t bits;
-      std::memcpy(&bits, row[i] + offset, sizeof bits);
-      return static_cast<short>(bits);
+    const auto pair = [&](size_t i) {
+      return _mm256_inserti128_si256(_mm256_castsi128_si256(load_16(row[i] + offset)),
+                                     load_16(row[i + 1] + offset), 1);
     };
-    return _mm_cvtph_ps(_mm_setr_epi16(half(0), half(1), half(2), half(3), 0, 0, 0, 0));
+    return _mm512_inserti64x4(_mm512_castsi256_si512(pair(0)), pair(2), 1);
+  }
+  /// Four bytes at `offset` of each.
+  __m128i load_4_each(size_t offset) const {
+    const auto load = [&](size_t i) {
+      int32_t bytes;
+      std::memcpy(&bytes, row[i] + offset, sizeof bytes);
+      return _mm_cvtsi32_si128(bytes);
+    };
+    return _mm_unpacklo_epi64(_mm_unpacklo_epi32(load(0), load(1)),
+                              _mm_unpacklo_epi32(load(2), load(3)));
+  }
+  /// Two binary16 at `offset` of each: the floats of the first ones, then of the second.
+  __m256 load_f16_pair_each(size_t offset) const {
+    const __m128i halves = _mm_shuffle_epi8(
+        load_4_each(offset), _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
+    return _mm256_cvtph_ps(halves);
+  }
+  /// The binary16 at `offset` of each, as floats. The two bytes before it are read as well.
+  __m128 load_f16_each(size_t offset) const {
+    const __m128i pairs = load_4_each(offset - 2);
+    return _mm_cvtph_ps(_mm_shuffle_epi8(
+        pairs, _mm_setr_epi8(2, 3, 6, 7, 10, 11, 14, 15, 2, 3, 6, 7, 10, 11, 14, 15)));
   }
 };
 

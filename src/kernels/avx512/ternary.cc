@@ -104,10 +104,31 @@ struct TQ10 {
   __m512i qh;         ///< four of each of 4
 };
 
+/// What their rows share: one d, no other scales (row_super_block.h).
+template <class Format>
+struct TernaryRows {
+  using Panels = TernaryBlocks<Format>;
+  static constexpr size_t kSubColumns = kSuperBlock;
+  static constexpr int kOffset = 1;
+  static constexpr bool kHasMin = false;
+  static constexpr bool kWide = false;
+
+  static inline void scales(const Quad& blocks, const int16_t*, QuadScales<1>& scales) {
+    scales.d = blocks.load_f16_each(Format::kD);
+  }
+};
+
+struct TQ20Rows : TernaryRows<TQ20>, RowTwoBits {
+  static inline void codes(const std::byte* block, __m512i (&codes)[4]) { take(block, codes); }
+};
+
 }  // namespace
 
 void matmul_tq1_0(const MatmulArgs& args) {
   multiply_panels<TernaryBlocks<TQ10>>(args);
+}
+void matvec_tq2_0(const MatmulArgs& args) {
+  multiply_rows<RowSuperBlocks<TQ20Rows>>(args);
 }
 void matmul_tq2_0(const MatmulArgs& args) {
   multiply_panels<TernaryBlocks<TQ20>>(args);

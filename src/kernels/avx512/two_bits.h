@@ -1,7 +1,7 @@
 // Codes of two bits, as Q2_K, Q3_K and TQ2_0 hold them: quant/blocks.h says how they lie.
 #pragma once
 
-#include "kernels/avx512/panel.h"
+#include "kernels/avx512/row_super_block.h"
 
 namespace sluice::kernels::avx512 {
 namespace {
@@ -26,6 +26,19 @@ class TwoBits {
 
  private:
   __m512i packed_[8];  ///< 32 bytes of each row: those of this run and of the one beside it
+};
+
+/// The codes of a row's 256 columns, each shift of 64 bytes in a register (row_super_block.h).
+struct RowTwoBits {
+  static constexpr size_t column(size_t k, size_t quarter) {
+    return 32 * k + 128 * (quarter / 2) + 16 * (quarter % 2);
+  }
+
+  static inline void take(const std::byte* qs, __m512i (&codes)[4]) {
+    const __m512i bytes = _mm512_loadu_si512(qs);
+    codes[0] = _mm512_and_si512(bytes, _mm512_set1_epi8(3));
+    for (size_t k = 1; k < 4; ++k) codes[k] = take_bits<2>(bytes, 2 * k);
+  }
 };
 
 }  // namespace
