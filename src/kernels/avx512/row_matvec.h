@@ -18,7 +18,12 @@ namespace sluice::kernels::avx512 {
 namespace {
 
 constexpr size_t kQuadRows = 4;
-constexpr size_t kColumnsMax = 32768;  ///< of activations that a family can prepare
+constexpr size_t kColumnsMax = 16384;  ///< of activations that a family can prepare
+
+/// Twice four longer rows do not fit the first-level cache, and panels win: Q8_0 of 2048 columns
+/// (2176 bytes) comes from RAM with 29 GB/s, in panels with 26; of 2816 with 20 and 27, of 4096
+/// with 12 and 26 (one core of an EPYC Genoa, 2026).
+constexpr size_t kRowBytesMax = 2304;
 
 /// A matrix over bits, for gf2p8affine: `count` bits of each byte from `from` on come to lie at
 /// `to` and the following, and the others are 0. One instruction where a shift and an and are two;
@@ -98,7 +103,7 @@ struct Quad {
 
 template <class Family>
 void multiply_rows(const MatmulArgs& args) {
-  if (args.token_count != 1 || args.cols > kColumnsMax)
+  if (args.token_count != 1 || args.cols > kColumnsMax || args.row_bytes > kRowBytesMax)
     return multiply_panels<typename Family::Panels>(args);
   if (args.row_count == 0) return;
   const Family family(args);
