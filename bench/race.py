@@ -146,11 +146,14 @@ def our_resident(options, stream, isa):
 
 def race_resident(options):
     ours, streamed, peers = [], [], {0: [], 1: []}
+    runners = [lambda: ours.append(our_resident(options, "off", options.isa)),
+               lambda: peers[0].append(peer_resident(options, 0)),
+               lambda: peers[1].append(peer_resident(options, 1)),
+               lambda: streamed.append(our_resident(options, "on", options.isa))]
     for number in range(options.rounds):
-        ours.append(our_resident(options, "off", options.isa))
-        for repack in (0, 1):
-            peers[repack].append(peer_resident(options, repack))
-        streamed.append(our_resident(options, "on", options.isa))
+        # Another one first each round: memory is slower after a pause than after work.
+        for turn in range(len(runners)):
+            runners[(number + turn) % len(runners)]()
         print(f"round {number + 1}: sluice prefill {ours[-1]['prefill']:.1f} decode "
               f"{ours[-1]['decode']:.2f} (streaming, all resident: {streamed[-1]['decode']:.2f})   "
               "llama.cpp " + ", ".join(
