@@ -1,16 +1,12 @@
-// Sums across the lanes of many registers at once: a tree in which every step folds two registers
-// into one, so that 16 sums of 16 lanes cost 15 steps instead of 64. Integers, so any order is
-// exact.
+// Sums across the lanes of several registers at once: every step folds two registers into one, so
+// that the sums of 16 registers cost 15 steps instead of 64. Integers, so any order is exact.
 //
-// At the end lane r is to hold the sum of register r. Each step therefore says how far apart the
-// two registers are whose sums it puts side by side: eight for the halves of a register, then four,
-// two and one. A step is a blend, which any vector unit does, a shuffle and an addition.
+// Each step says what it adds and what then lies side by side. Lane r ends with the sum of register
+// r if halves are folded of registers eight apart, then quarters four, eighths two and lane pairs
+// one apart. A step is a blend, which any vector unit does, a shuffle and an addition.
 //
 // Private to the file that includes it.
 #pragma once
-
-#include <cstddef>
-#include <type_traits>
 
 #include "kernels/avx512/intrinsics.h"
 
