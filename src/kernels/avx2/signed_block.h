@@ -1,14 +1,5 @@
-// The formats in blocks of 32 whose weights are signed bytes: Q8_0 and IQ4_NL. vpmaddubsw wants one
-// unsigned side: the magnitudes of the weights, whose sign goes to the activations. A file may hold
-// −128; its magnitude is 128 as an unsigned byte, and 128 · 127 · 2 < 2^15.
-//
-// matvec does this with vpsignb. In a panel an exclusive or does: with m = −1 where w < 0, else 0,
-//   w·x = |w|·((x ^ m) − m) = |w|·(x ^ m) + (w < 0 ? |w| : 0),
-// and the last term belongs to the weights alone: it is summed while unpacking. Here, too, pair
-// sums fit: 128 · −128 · 2 = −2^15.
-//
-// Tried for the panel on Zen 4, where this way makes 75 GMAC/s: vpsignb, which shares its two ports
-// with the products, 62; w + 128 as two half bytes, four of whose pair sums fit an int16, 56.
+// The formats in blocks of 32 whose weights are signed bytes: Q8_0 and IQ4_NL. signed_codes.h says
+// how they meet signed activations.
 //
 // A format is a struct with
 //   Block                 which has a binary16 d
@@ -19,6 +10,7 @@
 
 #include "kernels/avx2/avx2.h"
 #include "kernels/avx2/panel_matmul.h"
+#include "kernels/avx2/signed_codes.h"
 #include "kernels/avx2/small_codes.h"
 #include "quant/blocks.h"
 
@@ -55,8 +47,7 @@ struct SignedBlocks {
 #pragma GCC unroll 2
       for (size_t half = 0; half < 2; ++half) {
         const __m256i w = weights.q[i][half];
-        const __m256i products =
-            widen_pairs(_mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(eight, w)));
+        const __m256i products = widen_pairs(signed_pairs(w, eight));
         sums[half] = i == 0 ? products : _mm256_add_epi32(sums[half], products);
       }
     }
@@ -70,14 +61,10 @@ struct SignedBlocks {
     __m256i negatives = _mm256_setzero_si256();
 #pragma GCC unroll 4
     for (size_t i = 0; i < kSteps; ++i) {
-      const __m256i w = panel.magnitudes.q[i][half];
-      const __m256i flip = _mm256_cmpgt_epi8(_mm256_setzero_si256(), w);
-      const __m256i magnitude = _mm256_abs_epi8(w);
-      panel.magnitudes.q[i][half] = magnitude;
-      panel.flips.q[i][half] = flip;
-      const __m256i pairs =
-          _mm256_maddubs_epi16(_mm256_and_si256(magnitude, flip), _mm256_set1_epi8(1));
-      negatives = _mm256_add_epi32(negatives, widen_pairs(pairs));
+      const SplitWeights split = avx2::split_signs(panel.magnitudes.q[i][half]);
+      panel.magnitudes.q[i][half] = split.magnitudes;
+      panel.flips.q[i][half] = split.flips;
+      negatives = _mm256_add_epi32(negatives, widen_pairs(split.negatives));
     }
     return negatives;
   }

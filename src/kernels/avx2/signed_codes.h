@@ -23,21 +23,30 @@ inline __m256i signed_pairs(__m256i w, __m256i x) {
   return _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
 }
 
-/// Four steps of eight columns of a panel's half A or B: turns the weights in `codes` into
-/// magnitudes, and fills `flips` with 255 where w < 0, else 0. Returns int16 sums of the negatives'
-/// magnitudes, four lanes per row.
+/// Signed weights of a panel's half A or B, and what the exclusive or leaves over.
+struct SplitWeights {
+  __m256i magnitudes;
+  __m256i flips;      ///< all bits where w < 0
+  __m256i negatives;  ///< int16 sums of each two |w| over w < 0
+};
+
+inline SplitWeights split_signs(__m256i w) {
+  const __m256i flips = _mm256_cmpgt_epi8(_mm256_setzero_si256(), w);
+  const __m256i magnitudes = _mm256_abs_epi8(w);
+  const __m256i negative = _mm256_and_si256(magnitudes, flips);
+  return {magnitudes, flips, _mm256_maddubs_epi16(negative, _mm256_set1_epi8(1))};
+}
+
+/// Four steps of eight columns: turns the weights in `codes` into magnitudes, and fills `flips`.
+/// Returns int16 sums of the negatives' magnitudes, four lanes per row.
 inline __m256i split_signs(uint8_t (*codes)[2][32], uint8_t (*flips)[2][32], size_t half) {
   __m256i negatives = _mm256_setzero_si256();
 #pragma GCC unroll 4
   for (size_t i = 0; i < 4; ++i) {
-    const __m256i w = load32(codes[i][half]);
-    const __m256i flip = _mm256_cmpgt_epi8(_mm256_setzero_si256(), w);
-    const __m256i magnitude = _mm256_abs_epi8(w);
-    store32(codes[i][half], magnitude);
-    store32(flips[i][half], flip);
-    const __m256i pairs =
-        _mm256_maddubs_epi16(_mm256_and_si256(magnitude, flip), _mm256_set1_epi8(1));
-    negatives = _mm256_add_epi16(negatives, pairs);
+    const SplitWeights split = split_signs(load32(codes[i][half]));
+    store32(codes[i][half], split.magnitudes);
+    store32(flips[i][half], split.flips);
+    negatives = _mm256_add_epi16(negatives, split.negatives);
   }
   return negatives;
 }
