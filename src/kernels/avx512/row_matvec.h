@@ -11,6 +11,8 @@
 //   multiply(rows, ahead)         the products of four rows
 #pragma once
 
+#include <algorithm>
+
 #include "kernels/avx512/ahead.h"
 #include "kernels/avx512/bits.h"
 #include "kernels/avx512/panel_matmul.h"
@@ -68,6 +70,33 @@ struct Quad {
   }
 };
 
+/// The rows side by side are the beginnings of four runs of rows that follow each other: runs of
+/// less than this would bring the place that is loaded ahead so near to the rows in use that the
+/// prefetcher falls behind. Q4_K of 768 columns comes from RAM with 29 GB/s in runs of three rows,
+/// in runs of one with 23.
+constexpr size_t kRunBytes = 1296;
+
+/// Rows first, first + run and so on.
+inline Quad rows_apart(const MatmulArgs& args, size_t first, size_t run) {
+  const size_t last = args.row_count - 1;
+  Quad rows;
+  for (size_t i = 0; i < kQuadRows; ++i)
+    rows.row[i] = args.weights + (first + i * run < last ? first + i * run : last) * args.row_bytes;
+  return rows;
+}
+
+inline void store_apart(const MatmulArgs& args, size_t first, size_t run, __m128 products) {
+  const size_t left = args.row_count - first;
+  if (run == 1) {
+    const auto rows = static_cast<__mmask8>(left < kQuadRows ? (1u << left) - 1 : 15);
+    return _mm_mask_storeu_ps(args.out + first, rows, products);
+  }
+  alignas(16) float out[kQuadRows];
+  _mm_store_ps(out, products);
+  for (size_t i = 0; i < kQuadRows; ++i)
+    if (i * run < left) args.out[first + i * run] = out[i];
+}
+
 template <class Family>
 void multiply_rows(const MatmulArgs& args) {
   if (args.token_count != 1 || args.cols > kColumnsMax || args.row_bytes > kRowBytesMax)
@@ -75,16 +104,14 @@ void multiply_rows(const MatmulArgs& args) {
   if (args.row_count == 0) return;
   const Family family(args);
   Ahead ahead(args.weights, (args.row_count - 1) * args.row_bytes + family.row_bytes());
-  for (size_t first = 0; first < args.row_count; first += kQuadRows) {
-    const size_t last = args.row_count - 1;
-    Quad quad;
-    for (size_t i = 0; i < kQuadRows; ++i)
-      quad.row[i] = args.weights + (first + i < last ? first + i : last) * args.row_bytes;
-    ahead.reach(quad.row[3] + args.row_bytes);
-    const __m128 products = family.multiply(quad, ahead);
-    const size_t left = args.row_count - first;
-    const auto rows = static_cast<__mmask8>(left < kQuadRows ? (1u << left) - 1 : 15);
-    _mm_mask_storeu_ps(args.out + first, rows, products);
+  const size_t run = std::max<size_t>(1, kRunBytes / args.row_bytes);
+  for (size_t begin = 0; begin < args.row_count; begin += kQuadRows * run) {
+    const size_t end = std::min(begin + run, args.row_count);
+    for (size_t first = begin; first < end; ++first) {
+      const Quad rows = rows_apart(args, first, run);
+      ahead.reach(args.weights + (begin + kQuadRows * run) * args.row_bytes);
+      store_apart(args, first, run, family.multiply(rows, ahead));
+    }
   }
 }
 
