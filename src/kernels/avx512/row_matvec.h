@@ -11,8 +11,6 @@
 //   multiply(rows, ahead)         the products of four rows
 #pragma once
 
-#include <algorithm>
-
 #include "kernels/avx512/ahead.h"
 #include "kernels/avx512/bits.h"
 #include "kernels/avx512/panel_matmul.h"
@@ -104,10 +102,9 @@ void multiply_rows(const MatmulArgs& args) {
   if (args.row_count == 0) return;
   const Family family(args);
   Ahead ahead(args.weights, (args.row_count - 1) * args.row_bytes + family.row_bytes());
-  const size_t run = std::max<size_t>(1, kRunBytes / args.row_bytes);
+  const size_t run = args.row_bytes < kRunBytes ? kRunBytes / args.row_bytes : 1;
   for (size_t begin = 0; begin < args.row_count; begin += kQuadRows * run) {
-    const size_t end = std::min(begin + run, args.row_count);
-    for (size_t first = begin; first < end; ++first) {
+    for (size_t first = begin; first < begin + run && first < args.row_count; ++first) {
       const Quad rows = rows_apart(args, first, run);
       ahead.reach(args.weights + (begin + kQuadRows * run) * args.row_bytes);
       store_apart(args, first, run, family.multiply(rows, ahead));
