@@ -13,6 +13,10 @@ inline constexpr uint64_t kKiB = uint64_t{1} << 10;
 inline constexpr uint64_t kMiB = uint64_t{1} << 20;
 inline constexpr uint64_t kGiB = uint64_t{1} << 30;
 
+constexpr uint64_t ceil_div(uint64_t a, uint64_t b) {
+  return (a + b - 1) / b;
+}
+
 /// REQUIRES: alignment is a power of two.
 constexpr uint64_t round_down(uint64_t value, uint64_t alignment) {
   return value & ~(alignment - 1);

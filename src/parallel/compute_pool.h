@@ -14,6 +14,7 @@
 // One thread at a time may call run(); the pool is not re-entrant, nor is the interlude to call it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <functional>
@@ -61,21 +62,35 @@ class ComputePool {
     });
   }
 
-  /// Calls f(i, thread_index) for each i in [0, count); threads take the next i from a shared
-  /// counter, so that none idles while another has work left. For tasks of unequal size.
+  /// Calls f(begin, end, thread_index) for ranges that cover [0, count). Threads take them from a
+  /// shared counter, each half of a fair share of what is left, but not more than `longest`: few
+  /// beginnings, and yet none idles for long while another has work left (guided
+  /// self-scheduling, Polychronopoulos and Kuck, 1987).
   template <typename F>
-  void run_queue(size_t count, const F& f) {
+  void run_guided(size_t count, size_t longest, const F& f) {
     std::atomic<size_t> next{0};
-    const auto take_tasks = [&](size_t thread_index) {
-      for (size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) {
-        f(i, thread_index);
+    const auto take_ranges = [&](size_t thread_index) {
+      size_t begin = next.load(std::memory_order_relaxed);
+      while (begin < count) {
+        const size_t share = (count - begin) / thread_count_;
+        const size_t end = begin + std::clamp<size_t>(share / 2, 1, longest);
+        if (!next.compare_exchange_weak(begin, end, std::memory_order_relaxed)) continue;
+        f(begin, end, thread_index);
         if (thread_index == 0 && interlude_) interlude_();
+        begin = next.load(std::memory_order_relaxed);
       }
     };
     if (count <= 1 || thread_count_ == 1)
-      take_tasks(0);
+      take_ranges(0);
     else
-      run(take_tasks);
+      run(take_ranges);
+  }
+
+  /// Calls f(i, thread_index) for each i in [0, count), each to a thread that is free: for long
+  /// tasks.
+  template <typename F>
+  void run_queue(size_t count, const F& f) {
+    run_guided(count, 1, [&](size_t i, size_t, size_t thread_index) { f(i, thread_index); });
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <numeric>
 #include <set>
@@ -71,6 +72,31 @@ TEST_P(ComputePoolTest, QueueTakesEachIndexOnce) {
     ASSERT_EQ(seen, std::vector<int>(count, 1)) << count;
     EXPECT_EQ(std::accumulate(taken.begin(), taken.end(), size_t{0}), count);
   }
+}
+
+TEST_P(ComputePoolTest, GuidedRangesCoverEachIndexOnceAndNoneIsTooLong) {
+  for (const size_t count : {0, 1, 2, 3, 100, 1017}) {
+    for (const size_t longest : {1, 7, 2000}) {
+      std::vector<int> seen(count, 0);
+      pool_.run_guided(count, longest, [&](size_t begin, size_t end, size_t thread_index) {
+        EXPECT_LT(begin, end);
+        EXPECT_LE(end - begin, longest);
+        EXPECT_LT(thread_index, GetParam());
+        for (size_t i = begin; i < end; ++i) ++seen.at(i);
+      });
+      ASSERT_EQ(seen, std::vector<int>(count, 1)) << count << " by at most " << longest;
+    }
+  }
+}
+
+TEST_P(ComputePoolTest, GuidedRangesShrinkTowardsTheEnd) {
+  std::vector<size_t> lengths(1000, 0);  // Of the range that begins there.
+  pool_.run_guided(1000, 1000,
+                   [&](size_t begin, size_t end, size_t) { lengths[begin] = end - begin; });
+  std::erase(lengths, 0u);
+  EXPECT_EQ(lengths.front(), 1000 / GetParam() / 2);
+  EXPECT_EQ(lengths.back(), 1u);
+  EXPECT_TRUE(std::is_sorted(lengths.rbegin(), lengths.rend()));
 }
 
 TEST_P(ComputePoolTest, QueueLetsOthersGoOnWhileOneIsBusy) {

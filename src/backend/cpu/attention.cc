@@ -3,6 +3,7 @@
 
 #include "backend/cpu/attention_split.h"
 #include "backend/cpu/cpu_backend.h"
+#include "base/units.h"
 
 namespace sluice {
 namespace {
@@ -96,9 +97,9 @@ void CpuBackend::attend(size_t layer, size_t first_position, size_t token_count,
   const size_t dim = config_.head_dim;
   const size_t group = shape.head_count / shape.kv_head_count;
   const size_t row = shape.head_count * dim;
-  const size_t chunks = (token_count + kAttentionTokens - 1) / kAttentionTokens;
+  const size_t chunks = ceil_div(token_count, kAttentionTokens);
   const size_t share = plan_query_share(chunks * shape.kv_head_count, group, pool_.thread_count());
-  const size_t parts = (group + share - 1) / share;
+  const size_t parts = ceil_div(group, share);
   const auto kernel = kernels_.attention[static_cast<size_t>(cache.type())];
   pool_.run_queue(chunks * shape.kv_head_count * parts, [&](size_t task, size_t) {
     const size_t first_query = task % parts * share;

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "base/units.h"
+
 namespace sluice {
 namespace {
 
@@ -14,8 +16,8 @@ constexpr size_t kReadingCost = 2;
 size_t plan_query_share(size_t task_count, size_t group_size, size_t thread_count) {
   size_t best_share = group_size, best_cost = SIZE_MAX;
   for (size_t share = group_size; share > 0; --share) {
-    const size_t parts = (group_size + share - 1) / share;
-    const size_t rounds = (task_count * parts + thread_count - 1) / thread_count;
+    const size_t parts = ceil_div(group_size, share);
+    const size_t rounds = ceil_div(task_count * parts, thread_count);
     const size_t cost = rounds * (share + kReadingCost);
     if (cost >= best_cost) continue;
     best_cost = cost;

@@ -51,7 +51,7 @@ CpuBackend::CpuBackend(const ModelConfig& config, const WeightMap& map,
     : config_(config), map_(map), kernels_(kernels), pool_(pool), limits_(limits), ledger_(ledger) {
   for (uint32_t i = 0; i < config.rotated_dim; i += 2)
     rope_frequencies_.push_back(std::pow(config.rope_base, -double(i) / config.rotated_dim));
-  thread_floats_ = std::max<size_t>(2 * kExpertTileTokens * kExpertTileRows, config.hidden_size);
+  thread_floats_ = std::max<size_t>(2 * kTileResultsMax, config.hidden_size);
   for (const LayerWeights& layer : map.dense.layers) {
     scratch_.input.want(format_of(layer.query));
     scratch_.input.want(format_of(layer.key));

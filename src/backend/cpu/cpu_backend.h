@@ -15,6 +15,8 @@
 
 namespace sluice {
 
+struct ExpertTile;
+
 class CpuBackend final : public Backend {
  public:
   struct Limits {
@@ -78,8 +80,7 @@ class CpuBackend final : public Backend {
   void rotate_and_store(size_t layer, size_t first_position, size_t token_count, KvCache& cache);
   void attend(size_t layer, size_t first_position, size_t token_count, const KvCache& cache);
   MatmulJob input_job(const Matrix& weights, size_t token_count, float* out) const;
-  void gate_up_rows(const ExpertWork& work, size_t first_token, size_t token_count,
-                    size_t first_row, size_t row_count, size_t thread, const BatchBuffers& batch);
+  void gate_up_tile(const ExpertTile& tile, size_t thread, const BatchBuffers& batch);
 
   const ModelConfig& config_;
   const WeightMap& map_;

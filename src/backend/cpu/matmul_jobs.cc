@@ -10,11 +10,11 @@ namespace {
 /// Up to this many tokens the kernels that stream weights from memory win.
 constexpr size_t kMatvecTokensMax = 3;
 
-/// Tasks per thread: enough for the last ones to even out, few enough to cost nothing.
-constexpr size_t kTasksPerThread = 6;
-
-/// Kernels work on panels of 16 rows.
-constexpr size_t kRowGrain = 16;
+/// The rows of a task: what is worth starting over for, and what keeps other things waiting for
+/// the end of a task no longer than a millisecond or so.
+constexpr size_t kRowUnit = 64;
+constexpr size_t kTaskRowsMax = 4096;
+constexpr size_t kTaskResultsMax = 16384;
 
 }  // namespace
 
@@ -37,22 +37,25 @@ void compute_rows(const kernels::KernelTable& kernels, const MatmulJob& job, siz
 
 void run_matmuls(ComputePool& pool, const kernels::KernelTable& kernels,
                  std::span<const MatmulJob> jobs) {
-  size_t row_count = 0;
-  for (const MatmulJob& job : jobs) row_count += job.weights.rows;
-  const size_t rows_per_task =
-      round_up(std::max<size_t>(1, row_count / (pool.thread_count() * kTasksPerThread)), kRowGrain);
-  size_t task_count = 0;
-  for (const MatmulJob& job : jobs)
-    task_count += (job.weights.rows + rows_per_task - 1) / rows_per_task;
-
-  pool.run_queue(task_count, [&](size_t task, size_t) {
+  size_t unit_count = 0;
+  size_t token_max = 1;
+  for (const MatmulJob& job : jobs) {
+    unit_count += ceil_div(job.weights.rows, kRowUnit);
+    token_max = std::max(token_max, job.token_count);
+  }
+  const size_t task_rows = std::min(kTaskRowsMax, kTaskResultsMax / token_max);
+  const size_t longest = std::max<size_t>(1, task_rows / kRowUnit);
+  pool.run_guided(unit_count, longest, [&](size_t begin, size_t end, size_t) {
     for (const MatmulJob& job : jobs) {
-      const size_t tasks = (job.weights.rows + rows_per_task - 1) / rows_per_task;
-      if (task < tasks) {
-        const size_t first = task * rows_per_task;
-        return compute_rows(kernels, job, first, std::min(rows_per_task, job.weights.rows - first));
+      const size_t units = ceil_div(job.weights.rows, kRowUnit);
+      if (begin < units) {
+        const size_t first = begin * kRowUnit;
+        const size_t last = std::min(end * kRowUnit, job.weights.rows);
+        compute_rows(kernels, job, first, last - first);
       }
-      task -= tasks;
+      if (end <= units) return;
+      begin -= std::min(begin, units);
+      end -= units;
     }
   });
 }
