@@ -68,7 +68,9 @@ BalanceStep CacheBalance::give(const BalanceInput& input, const Spare& spare) {
   if (missing(spare.group) > kGroupMargin / 2)
     want(missing(spare.group), BalanceReason::control_group);
   const bool again = pressed_ns_ == 0 || input.now_ns - pressed_ns_ >= kPressureIntervalNs;
-  if (input.pressure == PressureSignal::pressed && again && step.give_bytes == 0) {
+  const bool is_short =
+      std::min(spare.machine, spare.group) < static_cast<int64_t>(limits_.headroom_bytes);
+  if (input.pressure == PressureSignal::pressed && is_short && again && step.give_bytes == 0) {
     pressed_ns_ = input.now_ns;
     want(input.cache_bytes / kShare, BalanceReason::pressure);
   }

@@ -7,7 +7,9 @@
 //               - beyond the stated cap (--ram): to the byte, always;
 //               - when less than 3/4 of the headroom is left free: up to the whole headroom;
 //               - when a control group's margin is half used up: up to the whole margin;
-//               - when the kernel reports pressure: a sixteenth of the cache, once a second.
+//               - when the kernel reports pressure and less than twice the headroom is free: a
+//                 sixteenth of the cache, once a second. With more there is no shortage: tasks wait
+//                 then for the file cache to make room, as when our own slots fill.
 //   take again  what a prompt had been lent: when it is over, as far as memory allows.
 //               All else slowly: a sixteenth of the planned size a second, after 10 seconds without
 //               giving or pressure, and only with 1.5 times the headroom free.

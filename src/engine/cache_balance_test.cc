@@ -109,7 +109,7 @@ TEST(CacheBalance, NeverBelowTheExpertsOfAToken) {
 
 TEST(CacheBalance, PressureCostsASixteenthASecond) {
   CacheBalance balance(kLimits);
-  BalanceInput input = at(1, 3200 * kMiB, 8 * kGiB);
+  BalanceInput input = at(1, 3200 * kMiB, 1000 * kMiB);
   input.pressure = PressureSignal::pressed;
   const BalanceStep step = balance.decide(input);
   EXPECT_EQ(step.give_bytes, 200 * kMiB);
@@ -118,6 +118,23 @@ TEST(CacheBalance, PressureCostsASixteenthASecond) {
   EXPECT_EQ(balance.decide(input).give_bytes, 0u);
   input.now_ns += 1;
   EXPECT_EQ(balance.decide(input).give_bytes, 200 * kMiB);
+}
+
+// A machine whose memory is full of cached files reports pressure whenever someone asks for much at
+// once: 16 GiB of slots that fill, say. Nobody gains by slots that are given back then.
+TEST(CacheBalance, PressureWithoutAShortageIsTheFileCaches) {
+  CacheBalance balance(kLimits);
+  BalanceInput input = at(1, 3200 * kMiB, 1 * kGiB);
+  input.pressure = PressureSignal::pressed;
+  EXPECT_EQ(balance.decide(input).reason, BalanceReason::balanced);
+  input.memory.available_bytes -= 1;
+  EXPECT_EQ(balance.decide(input).reason, BalanceReason::pressure);
+
+  input = at(10, 3200 * kMiB, 8 * kGiB);
+  input.pressure = PressureSignal::pressed;
+  EXPECT_EQ(balance.decide(input).reason, BalanceReason::balanced);
+  input.memory.cgroup_left_bytes = 500 * kMiB;
+  EXPECT_EQ(balance.decide(input).reason, BalanceReason::pressure) << "the control group's";
 }
 
 TEST(CacheBalance, TakesAgainSlowlyAndOnlyInCalm) {
