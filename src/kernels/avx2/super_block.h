@@ -18,6 +18,7 @@
 //   codes(source, g)       the codes of register g of eight (sources.h)
 //   scales(block)          int16 scales in order; if there are only eight, twice
 //   sum_weights(block)     int16 factors of sum16
+//   Headers                if there is a quicker way to what eight blocks hold beside their codes
 #pragma once
 
 #include <type_traits>
@@ -95,17 +96,24 @@ struct SuperBlocks {
     return _mm256_shuffle_epi8(eight, word_shuffle(low, high));
   }
 
-  static RowSums row_sums(const std::byte* block, const Activations& x) {
-    const __m256i scales = Format::scales(block);
+  /// Σ scale · Σ q·x of one row, over the lanes; scale_of(g) is what register g's pair sums meet.
+  template <class ScaleOf>
+  static __m256i scaled_sums(const std::byte* block, const int8_t* x, const ScaleOf& scale_of) {
     __m256i scaled = _mm256_setzero_si256();
 #pragma GCC unroll 8
     for (size_t g = 0; g < 8; ++g) {
       const __m256i codes = Format::codes(OneBlock{block}, g);
-      const __m256i q = load32(x.q + 32 * g);
+      const __m256i q = load32(x + 32 * g);
       const __m256i products =
           Format::kSigned ? signed_pairs(codes, q) : _mm256_maddubs_epi16(codes, q);
-      scaled = _mm256_add_epi32(scaled, _mm256_madd_epi16(products, scales_of(scales, g)));
+      scaled = _mm256_add_epi32(scaled, _mm256_madd_epi16(products, scale_of(g)));
     }
+    return scaled;
+  }
+
+  static RowSums row_sums(const std::byte* block, const Activations& x) {
+    const __m256i scales = Format::scales(block);
+    const __m256i scaled = scaled_sums(block, x.q, [&](size_t g) { return scales_of(scales, g); });
     if constexpr (Format::kSigned)
       return {scaled, scaled};
     else
@@ -144,13 +152,26 @@ struct SuperBlocks {
   }
 
   static __m256 add_rows(const std::byte* const* blocks, const Activations& x, __m256 acc) {
-    if constexpr (Format::kTwoSubBlocks) {
+    if constexpr (requires { typename Format::Headers; }) {
+      return add_with_headers(blocks, x, acc);
+    } else if constexpr (Format::kTwoSubBlocks) {
       alignas(32) int8_t q[kSuperBlock];
       arrange(x.q, q);
       return add_arranged(blocks, {q, x.sum16, x.scale}, acc);
     } else {
       return add_arranged(blocks, x, acc);
     }
+  }
+
+  /// Where a register of codes is a sub-block, and eight rows' scales and mins can be had at once.
+  static __m256 add_with_headers(const std::byte* const* blocks, const Activations& x, __m256 acc) {
+    const typename Format::Headers headers(blocks);
+    __m256i scaled[kPanelRows];
+    for (size_t r = 0; r < kPanelRows; ++r)
+      scaled[r] = scaled_sums(
+          blocks[r], x.q, [&](size_t g) { return _mm256_set1_epi32(headers.scale_pairs[g][r]); });
+    return add_block(headers.d, headers.dmin, *x.scale, sum_each(scaled), headers.sum_mins(x.sum16),
+                     acc);
   }
 
   static __m256 add_arranged(const std::byte* const* blocks, const Activations& x, __m256 acc) {
