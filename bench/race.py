@@ -134,22 +134,28 @@ def peer_resident(options, repack):
     return rates
 
 
-def our_resident(options, stream, isa):
-    command = [options.sluice, "bench", options.model, "--prompt", str(options.prompt), "--gen",
-               str(options.gen), "--reps", "1", "--warm", "--moe-stream", stream, "--isa", isa,
-               "--threads", str(options.threads), "--json", "--quiet"]
+def our_bench(options, stream, prompt, gen):
+    command = [options.sluice, "bench", options.model, "--prompt", str(prompt), "--gen", str(gen),
+               "--reps", "1", "--warm", "--moe-stream", stream, "--isa", options.isa, "--threads",
+               str(options.threads), "--json", "--quiet"]
     out, _, _ = run(command, 0)
-    report = json.loads(out)
-    return {"prefill": report["prefill_tok_s"], "decode": report["decode_tok_s"],
-            "ram_s": report["roofline"]["ram_s"] / max(1e-9, report["decode_s"])}
+    return json.loads(out)
+
+
+def our_resident(options, stream):
+    """As llama-bench measures: a prompt, and tokens that do not follow one."""
+    prefill = our_bench(options, stream, options.prompt, 1)
+    decode = our_bench(options, stream, 1, options.gen)
+    return {"prefill": prefill["prefill_tok_s"], "decode": decode["decode_tok_s"],
+            "ram_s": decode["roofline"]["ram_s"] / max(1e-9, decode["decode_s"])}
 
 
 def race_resident(options):
     ours, streamed, peers = [], [], {0: [], 1: []}
-    runners = [lambda: ours.append(our_resident(options, "off", options.isa)),
+    runners = [lambda: ours.append(our_resident(options, "off")),
                lambda: peers[0].append(peer_resident(options, 0)),
                lambda: peers[1].append(peer_resident(options, 1)),
-               lambda: streamed.append(our_resident(options, "on", options.isa))]
+               lambda: streamed.append(our_resident(options, "on"))]
     for number in range(options.rounds):
         # Another one first each round: memory is slower after a pause than after work.
         for turn in range(len(runners)):
