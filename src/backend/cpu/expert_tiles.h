@@ -11,6 +11,7 @@
 #include <span>
 
 #include "backend/backend.h"
+#include "backend/cpu/unit_ranges.h"
 #include "base/units.h"
 #include "quant/dtype.h"
 
@@ -50,18 +51,15 @@ class ExpertTiles {
   /// Calls f(tile) for tiles that together are the units [begin, end).
   template <typename F>
   void for_tiles(size_t begin, size_t end, const F& f) const {
-    for (const ExpertWork& work : works_) {
-      const size_t units = units_of(work);
-      for (size_t unit = begin; unit < std::min(end, units);) {
-        const size_t tile_end = std::min(end, unit / row_units() * row_units() + row_units());
-        const size_t count = std::min(tile_end - unit, units_per_tile());
+    const auto units = [&](const ExpertWork& work) { return units_of(work); };
+    for_units(works_, begin, end, units, [&](const ExpertWork& work, size_t unit, size_t last) {
+      while (unit < last) {
+        const size_t rows_end = unit / row_units() * row_units() + row_units();
+        const size_t count = std::min(std::min(last, rows_end) - unit, units_per_tile());
         f(tile(work, unit, count));
         unit += count;
       }
-      if (end <= units) return;
-      begin -= std::min(begin, units);
-      end -= units;
-    }
+    });
   }
 
  private:

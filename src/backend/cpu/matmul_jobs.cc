@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/cpu/unit_ranges.h"
 #include "base/units.h"
 
 namespace sluice {
@@ -37,26 +38,21 @@ void compute_rows(const kernels::KernelTable& kernels, const MatmulJob& job, siz
 
 void run_matmuls(ComputePool& pool, const kernels::KernelTable& kernels,
                  std::span<const MatmulJob> jobs) {
+  const auto units_of = [](const MatmulJob& job) { return ceil_div(job.weights.rows, kRowUnit); };
   size_t unit_count = 0;
   size_t token_max = 1;
   for (const MatmulJob& job : jobs) {
-    unit_count += ceil_div(job.weights.rows, kRowUnit);
+    unit_count += units_of(job);
     token_max = std::max(token_max, job.token_count);
   }
   const size_t task_rows = std::min(kTaskRowsMax, kTaskResultsMax / token_max);
   const size_t longest = std::max<size_t>(1, task_rows / kRowUnit);
   pool.run_guided(unit_count, longest, [&](size_t begin, size_t end, size_t) {
-    for (const MatmulJob& job : jobs) {
-      const size_t units = ceil_div(job.weights.rows, kRowUnit);
-      if (begin < units) {
-        const size_t first = begin * kRowUnit;
-        const size_t last = std::min(end * kRowUnit, job.weights.rows);
-        compute_rows(kernels, job, first, last - first);
-      }
-      if (end <= units) return;
-      begin -= std::min(begin, units);
-      end -= units;
-    }
+    for_units(jobs, begin, end, units_of, [&](const MatmulJob& job, size_t first, size_t last) {
+      const size_t first_row = first * kRowUnit;
+      const size_t end_row = std::min(last * kRowUnit, job.weights.rows);
+      compute_rows(kernels, job, first_row, end_row - first_row);
+    });
   });
 }
 
