@@ -22,6 +22,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 PROMPT = "The quick brown fox jumps over the lazy dog and runs into the forest."
 
@@ -123,6 +124,37 @@ def race_streaming(options):
           f"ratio {rate / peer:.1f}")
 
 
+NEAR_NS = 80  # a cache line between two cores of one chiplet takes some 35 ns, of two 150
+
+
+def core_placement(options):
+    """'near' or 'far': whether two cores share their way to memory; 'unknown' without the tool."""
+    tool = pathlib.Path(options.sluice).parent / "core_distance"
+    if not tool.exists():
+        return "unknown"
+    return "near" if float(subprocess.check_output([tool])) < NEAR_NS else "far"
+
+
+PLACEMENT_WAIT_S = 60
+
+
+def awaited_placement(options):
+    """Where the cores are, once they are where --cores wants them or patience has ended."""
+    end = time.monotonic() + PLACEMENT_WAIT_S
+    while (now := core_placement(options)) != options.cores and options.cores:
+        if time.monotonic() > end:
+            break
+    return now
+
+
+def placed(options, measure):
+    """A measurement, and where the cores were while it ran: 'moved' if not in one place."""
+    before = awaited_placement(options)
+    rates = measure()
+    rates["cores"] = before if core_placement(options) == before else "moved"
+    return rates
+
+
 def peer_resident(options, repack):
     command = peer_command(options.peer, "llama-bench") + [
         "-m", options.model, "-t", str(options.threads), "-p", str(options.prompt), "-n",
@@ -142,39 +174,64 @@ def our_bench(options, stream, prompt, gen):
     return json.loads(out)
 
 
+def our_decode(options, stream):
+    report = our_bench(options, stream, 1, options.gen)
+    return {"decode": report["decode_tok_s"],
+            "ram_s": report["roofline"]["ram_s"] / max(1e-9, report["decode_s"])}
+
+
+def our_prefill(options):
+    return our_bench(options, "off", options.prompt, 1)["prefill_tok_s"] if options.prompt else 0.0
+
+
 def our_resident(options, stream):
     """As llama-bench measures: a prompt, and tokens that do not follow one."""
-    prefill = our_bench(options, stream, options.prompt, 1)
-    decode = our_bench(options, stream, 1, options.gen)
-    return {"prefill": prefill["prefill_tok_s"], "decode": decode["decode_tok_s"],
-            "ram_s": decode["roofline"]["ram_s"] / max(1e-9, decode["decode_s"])}
+    return {"prefill": our_prefill(options) if stream == "off" else 0.0,
+            **our_decode(options, stream)}
+
+
+def median(runs, key):
+    return statistics.median(run[key] for run in runs) if runs else 0.0
+
+
+def print_ratio(name, key, ours, peers):
+    """Ours beside the better of the peer's two ways, and how many runs each median is of."""
+    mine, best = median(ours, key), max(peers.values(), key=lambda runs: median(runs, key))
+    if not mine or not median(best, key):
+        return
+    print(f"{name}: sluice {mine:.2f}, llama.cpp's best {median(best, key):.2f} tokens/s, ratio "
+          f"{mine / median(best, key):.2f} ({len(ours)} and {len(best)} runs)")
 
 
 def race_resident(options):
     ours, streamed, peers = [], [], {0: [], 1: []}
-    runners = [lambda: ours.append(our_resident(options, "off")),
-               lambda: peers[0].append(peer_resident(options, 0)),
-               lambda: peers[1].append(peer_resident(options, 1)),
-               lambda: streamed.append(our_resident(options, "on"))]
+    runners = [lambda: ours.append(placed(options, lambda: our_resident(options, "off"))),
+               lambda: peers[0].append(placed(options, lambda: peer_resident(options, 0))),
+               lambda: peers[1].append(placed(options, lambda: peer_resident(options, 1)))]
+    if options.streamed:
+        runners.append(
+            lambda: streamed.append(placed(options, lambda: our_resident(options, "on"))))
     for number in range(options.rounds):
         # Another one first each round: memory is slower after a pause than after work.
         for turn in range(len(runners)):
             runners[(number + turn) % len(runners)]()
-        print(f"round {number + 1}: sluice prefill {ours[-1]['prefill']:.1f} decode "
-              f"{ours[-1]['decode']:.2f} (streaming, all resident: {streamed[-1]['decode']:.2f})   "
-              "llama.cpp " + ", ".join(
-                  f"repack {r}: {peers[r][-1]['prefill']:.1f} / {peers[r][-1]['decode']:.2f}"
-                  for r in (0, 1)), flush=True)
-    for phase in ("prefill", "decode"):
-        mine = statistics.median(row[phase] for row in ours)
-        best = max(statistics.median(row[phase] for row in peers[r]) for r in (0, 1))
-        print(f"{phase}: sluice {mine:.2f}, llama.cpp's best {best:.2f} tokens/s, "
-              f"ratio {mine / best:.2f}")
-    off = statistics.median(row["decode"] for row in ours)
-    on = statistics.median(row["decode"] for row in streamed)
-    floor = statistics.median(row["ram_s"] for row in ours)
-    print(f"streaming with every expert resident: {on:.2f} against {off:.2f} tokens/s "
-          f"({100 * (on / off - 1):+.1f} %); decode reaches {100 * floor:.0f} % of the memory rate")
+        rows = [("sluice", ours), ("streaming, all resident", streamed),
+                ("llama.cpp repack 0", peers[0]), ("repack 1", peers[1])]
+        print(f"round {number + 1}: " + "   ".join(
+            f"{name} {runs[-1]['prefill']:.1f} / {runs[-1]['decode']:.2f} {runs[-1]['cores']}"
+            for name, runs in rows if runs), flush=True)
+    print_ratio("prefill", "prefill", ours, peers)
+    print_ratio("decode", "decode", ours, peers)
+    for place in ("near", "far"):
+        of_place = lambda runs: [run for run in runs if run["cores"] == place]
+        mine = of_place(ours)
+        print_ratio(f"decode, cores {place}", "decode", mine,
+                    {repack: of_place(runs) for repack, runs in peers.items()})
+        if mine:
+            print(f"  of the memory rate: {100 * median(mine, 'ram_s'):.0f} %")
+        if mine and of_place(streamed):
+            gain = median(of_place(streamed), "decode") / median(mine, "decode") - 1
+            print(f"  streaming with every expert resident: {100 * gain:+.1f} %")
 
 
 def main():
@@ -189,6 +246,10 @@ def main():
     parser.add_argument("--peer-gen", type=int, default=12)
     parser.add_argument("--prompt", type=int, default=512)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--cores", choices=["near", "far"],
+                        help="wait before each run until the cores are so, a minute at most")
+    parser.add_argument("--streamed", action="store_true",
+                        help="also stream with every expert resident")
     parser.add_argument("--isa", default="auto")
     options = parser.parse_args()
     print(f"load average before: {os.getloadavg()[0]:.2f}; {os.cpu_count()} cores")
