@@ -5,11 +5,11 @@
 namespace sluice::kernels::avx512 {
 namespace {
 
-struct Iq4Nl : HalfScaled<32, 18> {
+struct Iq4Nl : HalfScaled<BlockIQ4_NL> {
   static constexpr int kOffset = kIq4Offset;
 
   static inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
-    constexpr size_t kQs = 2;  // offsetof(BlockIQ4_NL, qs)
+    constexpr size_t kQs = offsetof(BlockIQ4_NL, qs);
     for (size_t b = 0; b < 2; ++b)
       load_half_bytes(blocks, (2 * index + b) * kBlockBytes + kQs, run + 8 * b);
     look_up(iq4_codes(), run);
@@ -22,7 +22,7 @@ struct Iq4NlRows {
   static constexpr int kOffset = Iq4Nl::kOffset;
   static constexpr bool kHasMin = Iq4Nl::kHasMin;
   static constexpr int kLargest = 128;
-  static constexpr size_t kQs = 2;  // offsetof(BlockIQ4_NL, qs)
+  static constexpr size_t kQs = offsetof(BlockIQ4_NL, qs);
 
   template <class Blocks>
   static inline void codes(const Blocks&, size_t, __m512i both, __m512i& low, __m512i& high) {

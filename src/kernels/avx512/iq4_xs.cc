@@ -8,7 +8,7 @@ namespace sluice::kernels::avx512 {
 namespace {
 
 struct IQ4XS {
-  static constexpr size_t kBlockBytes = 136;
+  static constexpr size_t kBlockBytes = sizeof(BlockIQ4_XS);
   static constexpr size_t kSubColumns = 32;
   static constexpr int kOffset = kIq4Offset;
   static constexpr bool kHasMin = false;
@@ -33,7 +33,7 @@ struct IQ4XS {
   }
 
   inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
-    constexpr size_t kQs = 8;  // offsetof(BlockIQ4_XS, qs)
+    constexpr size_t kQs = offsetof(BlockIQ4_XS, qs);
     for (size_t b = 0; b < 2; ++b) {
       __m512i packed[4];
       load_dwords(blocks, kQs + 32 * index + 16 * b, packed);
@@ -72,7 +72,7 @@ struct IQ4XSRows {
   }
 
   static inline void codes(const std::byte* block, __m512i (&codes)[4]) {
-    constexpr size_t kQs = 8;  // offsetof(BlockIQ4_XS, qs)
+    constexpr size_t kQs = offsetof(BlockIQ4_XS, qs);
     for (size_t i = 0; i < 2; ++i) {
       const __m512i both = _mm512_loadu_si512(block + kQs + 64 * i);
       codes[2 * i] = iq4_codes(both);

@@ -7,13 +7,13 @@ namespace {
 
 struct Mxfp4 {
   static constexpr size_t kBlockColumns = kSmallBlock;
-  static constexpr size_t kBlockBytes = 17;
+  static constexpr size_t kBlockBytes = sizeof(BlockMXFP4);
   static constexpr int kOffset = kFp4Offset;
   static constexpr size_t kScaleColumns = kSmallBlock;
   static constexpr bool kHasMin = false;
 
   static inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
-    constexpr size_t kQs = 1;  // offsetof(BlockMXFP4, qs)
+    constexpr size_t kQs = offsetof(BlockMXFP4, qs);
     for (size_t b = 0; b < 2; ++b)
       load_half_bytes(blocks, (2 * index + b) * kBlockBytes + kQs, run + 8 * b);
     look_up(fp4_codes(), run);
@@ -48,7 +48,7 @@ struct Mxfp4Rows {
   static constexpr int kOffset = Mxfp4::kOffset;
   static constexpr bool kHasMin = Mxfp4::kHasMin;
   static constexpr int kLargest = 12;
-  static constexpr size_t kQs = 1;  // offsetof(BlockMXFP4, qs)
+  static constexpr size_t kQs = offsetof(BlockMXFP4, qs);
 
   template <class Blocks>
   static inline void codes(const Blocks&, size_t, __m512i both, __m512i& low, __m512i& high) {

@@ -6,15 +6,15 @@ namespace sluice::kernels::avx512 {
 namespace {
 
 struct Nvfp4 {
-  static constexpr size_t kBlockColumns = 64;
-  static constexpr size_t kBlockBytes = 36;
+  static constexpr size_t kBlockColumns = BlockNVFP4::kElements;
+  static constexpr size_t kBlockBytes = sizeof(BlockNVFP4);
   static constexpr int kOffset = kFp4Offset;
-  static constexpr size_t kScaleColumns = 16;
+  static constexpr size_t kScaleColumns = BlockNVFP4::kSubBlock;
   static constexpr bool kHasMin = false;
 
   /// Low and high halves take turns: eight bytes are a sub-block.
   static inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
-    constexpr size_t kQs = 4;  // offsetof(BlockNVFP4, qs)
+    constexpr size_t kQs = offsetof(BlockNVFP4, qs);
     for (size_t b = 0; b < 2; ++b) {
       __m512i halves[8];
       load_half_bytes(blocks, index * kBlockBytes + kQs + 16 * b, halves);

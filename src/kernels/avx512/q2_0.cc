@@ -4,11 +4,11 @@
 namespace sluice::kernels::avx512 {
 namespace {
 
-struct Q20 : HalfScaled<64, 18> {
+struct Q20 : HalfScaled<BlockQ2_0, BlockQ2_0::kElements> {
   static constexpr int kOffset = 1;
 
   static inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
-    constexpr size_t kQs = 2;  // offsetof(BlockQ2_0, qs)
+    constexpr size_t kQs = offsetof(BlockQ2_0, qs);
     __m512i packed[4];
     load_dwords(blocks, index * kBlockBytes + kQs, packed);
     const __m512i two_bits = _mm512_set1_epi8(3);

@@ -7,7 +7,7 @@ namespace sluice::kernels::avx512 {
 namespace {
 
 struct Q2K {
-  static constexpr size_t kBlockBytes = 84;
+  static constexpr size_t kBlockBytes = sizeof(BlockQ2_K);
   static constexpr size_t kSubColumns = 16;
   static constexpr int kOffset = 0;
   static constexpr bool kHasMin = true;
@@ -15,9 +15,9 @@ struct Q2K {
   static constexpr size_t half_column(size_t run, size_t half) { return 64 * run + 32 * half; }
 
   inline void unpack_scales(const PanelBlocks& blocks, SuperScales& scales) {
-    constexpr size_t kScales = 0;  // offsetof(BlockQ2_K, scales)
-    constexpr size_t kD = 80;
-    constexpr size_t kDmin = 82;
+    constexpr size_t kScales = offsetof(BlockQ2_K, scales);
+    constexpr size_t kD = offsetof(BlockQ2_K, d);
+    constexpr size_t kDmin = offsetof(BlockQ2_K, dmin);
     __m512i packed[4];
     load_dwords(blocks, kScales, packed);
     const __m512i low_half = _mm512_set1_epi8(15);
@@ -31,7 +31,7 @@ struct Q2K {
   }
 
   inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
-    constexpr size_t kQs = 16;  // offsetof(BlockQ2_K, qs)
+    constexpr size_t kQs = offsetof(BlockQ2_K, qs);
     codes.unpack_run(blocks, kQs, index, run);
   }
 
@@ -46,8 +46,8 @@ struct Q2KRows : RowTwoBits {
   static constexpr bool kWide = false;
 
   static inline void scales(const Quad& blocks, const int16_t* sum16, QuadScales<16>& scales) {
-    constexpr size_t kScales = 0;  // offsetof(BlockQ2_K, scales)
-    constexpr size_t kD = 80;
+    constexpr size_t kScales = offsetof(BlockQ2_K, scales);
+    constexpr size_t kD = offsetof(BlockQ2_K, d);
     const __m512i both = blocks.load_16_each(kScales);
     widen(_mm512_and_si512(both, _mm512_set1_epi8(15)), scales.scale);
     __m512i mins[2];
@@ -63,7 +63,7 @@ struct Q2KRows : RowTwoBits {
   }
 
   static inline void codes(const std::byte* block, __m512i (&codes)[4]) {
-    constexpr size_t kQs = 16;  // offsetof(BlockQ2_K, qs)
+    constexpr size_t kQs = offsetof(BlockQ2_K, qs);
     take(block + kQs, codes);
   }
 

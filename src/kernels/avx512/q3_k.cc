@@ -7,7 +7,7 @@ namespace sluice::kernels::avx512 {
 namespace {
 
 struct Q3K {
-  static constexpr size_t kBlockBytes = 110;
+  static constexpr size_t kBlockBytes = sizeof(BlockQ3_K);
   static constexpr size_t kSubColumns = 16;
   static constexpr int kOffset = 4;
   static constexpr bool kHasMin = false;
@@ -17,8 +17,8 @@ struct Q3K {
   /// quant/blocks.h describes the packing (unpack_q3_k_scales). What is read starts four bytes
   /// before the scales, so as not to end behind the block.
   inline void unpack_scales(const PanelBlocks& blocks, SuperScales& scales) {
-    constexpr size_t kScales = 96;  // offsetof(BlockQ3_K, scales)
-    constexpr size_t kD = 108;
+    constexpr size_t kScales = offsetof(BlockQ3_K, scales);
+    constexpr size_t kD = offsetof(BlockQ3_K, d);
     __m512i packed[4];
     load_dwords(blocks, kScales - 4, packed);
     __m512i upper = packed[3];
@@ -35,8 +35,8 @@ struct Q3K {
   }
 
   inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
-    constexpr size_t kHmask = 0;  // offsetof(BlockQ3_K, hmask)
-    constexpr size_t kQs = 32;
+    constexpr size_t kHmask = offsetof(BlockQ3_K, hmask);
+    constexpr size_t kQs = offsetof(BlockQ3_K, qs);
     if (index == 0) {
       load_dwords(blocks, kHmask, third);
       load_dwords(blocks, kHmask + 16, third + 4);
@@ -66,8 +66,8 @@ struct Q3KRows : RowTwoBits {
 
   /// What is read starts four bytes before the scales, as above.
   static inline void scales(const Quad& blocks, const int16_t*, QuadScales<16>& scales) {
-    constexpr size_t kScales = 96;  // offsetof(BlockQ3_K, scales)
-    constexpr size_t kD = 108;
+    constexpr size_t kScales = offsetof(BlockQ3_K, scales);
+    constexpr size_t kD = offsetof(BlockQ3_K, d);
     const __m512i packed = blocks.load_16_each(kScales - 4);
     const __m512i halves = _mm512_srlv_epi64(_mm512_shuffle_epi32(packed, _MM_PERM_CBCB),
                                              _mm512_setr_epi64(0, 4, 0, 4, 0, 4, 0, 4));
@@ -82,8 +82,8 @@ struct Q3KRows : RowTwoBits {
   }
 
   static inline void codes(const std::byte* block, __m512i (&codes)[4]) {
-    constexpr size_t kHmask = 0;  // offsetof(BlockQ3_K, hmask)
-    constexpr size_t kQs = 32;
+    constexpr size_t kHmask = offsetof(BlockQ3_K, hmask);
+    constexpr size_t kQs = offsetof(BlockQ3_K, qs);
     take(block + kQs, codes);
     const __m512i third = _mm512_broadcast_i64x4(
         _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + kHmask)));

@@ -4,11 +4,11 @@
 namespace sluice::kernels::avx512 {
 namespace {
 
-struct Q40 : HalfScaled<32, 18> {
+struct Q40 : HalfScaled<BlockQ4_0> {
   static constexpr int kOffset = 8;
 
   static inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
-    constexpr size_t kQs = 2;  // offsetof(BlockQ4_0, qs)
+    constexpr size_t kQs = offsetof(BlockQ4_0, qs);
     for (size_t b = 0; b < 2; ++b)
       load_half_bytes(blocks, (2 * index + b) * kBlockBytes + kQs, run + 8 * b);
   }
@@ -20,7 +20,7 @@ struct Q40Rows {
   static constexpr int kOffset = Q40::kOffset;
   static constexpr bool kHasMin = Q40::kHasMin;
   static constexpr int kLargest = 8;
-  static constexpr size_t kQs = 2;  // offsetof(BlockQ4_0, qs)
+  static constexpr size_t kQs = offsetof(BlockQ4_0, qs);
 
   template <class Blocks>
   static inline void codes(const Blocks&, size_t, __m512i both, __m512i& low, __m512i& high) {

@@ -4,12 +4,11 @@
 namespace sluice::kernels::avx512 {
 namespace {
 
-struct Q41 : HalfScaled<32, 20> {
+struct Q41 : HalfScaled<BlockQ4_1> {
   static constexpr int kOffset = 0;
-  static constexpr bool kHasMin = true;
 
   static inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
-    constexpr size_t kQs = 4;  // offsetof(BlockQ4_1, qs)
+    constexpr size_t kQs = offsetof(BlockQ4_1, qs);
     for (size_t b = 0; b < 2; ++b)
       load_half_bytes(blocks, (2 * index + b) * kBlockBytes + kQs, run + 8 * b);
   }
@@ -21,7 +20,7 @@ struct Q41Rows {
   static constexpr int kOffset = Q41::kOffset;
   static constexpr bool kHasMin = Q41::kHasMin;
   static constexpr int kLargest = 15;
-  static constexpr size_t kQs = 4;  // offsetof(BlockQ4_1, qs)
+  static constexpr size_t kQs = offsetof(BlockQ4_1, qs);
 
   template <class Blocks>
   static inline void codes(const Blocks&, size_t, __m512i both, __m512i& low, __m512i& high) {

@@ -5,7 +5,7 @@ namespace sluice::kernels::avx512 {
 namespace {
 
 struct Q4K {
-  static constexpr size_t kBlockBytes = 144;
+  static constexpr size_t kBlockBytes = sizeof(BlockQ4_K);
   static constexpr size_t kSubColumns = 32;
   static constexpr int kOffset = 0;
   static constexpr bool kHasMin = true;
@@ -17,7 +17,7 @@ struct Q4K {
   }
 
   inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
-    constexpr size_t kQs = 16;  // offsetof(BlockQ4_K, qs)
+    constexpr size_t kQs = offsetof(BlockQ4_K, qs);
     __m512i packed[8];
     load_dwords(blocks, kQs + 32 * index, packed);
     load_dwords(blocks, kQs + 32 * index + 16, packed + 4);
@@ -45,7 +45,7 @@ struct Q4KRows {
   }
 
   static inline void codes(const std::byte* block, __m512i (&codes)[4]) {
-    constexpr size_t kQs = 16;  // offsetof(BlockQ4_K, qs)
+    constexpr size_t kQs = offsetof(BlockQ4_K, qs);
     const __m512i low_half = _mm512_set1_epi8(15);
     for (size_t i = 0; i < 2; ++i) {
       __m512i both = _mm512_loadu_si512(block + kQs + 64 * i);

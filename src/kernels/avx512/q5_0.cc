@@ -4,12 +4,12 @@
 namespace sluice::kernels::avx512 {
 namespace {
 
-struct Q50 : HalfScaled<32, 22> {
+struct Q50 : HalfScaled<BlockQ5_0> {
   static constexpr int kOffset = 16;
 
   static inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
-    constexpr size_t kQh = 2;  // offsetof(BlockQ5_0, qh)
-    constexpr size_t kQs = 6;  // offsetof(BlockQ5_0, qs)
+    constexpr size_t kQh = offsetof(BlockQ5_0, qh);
+    constexpr size_t kQs = offsetof(BlockQ5_0, qs);
     for (size_t b = 0; b < 2; ++b) {
       const size_t block = (2 * index + b) * kBlockBytes;
       load_half_bytes(blocks, block + kQs, run + 8 * b);
@@ -25,9 +25,9 @@ struct Q50Rows {
   using Scales = HalfScales<false>;
   static constexpr int kOffset = Q50::kOffset;
   static constexpr bool kHasMin = Q50::kHasMin;
-  static constexpr size_t kQh = 2;  // offsetof(BlockQ5_0, qh)
+  static constexpr size_t kQh = offsetof(BlockQ5_0, qh);
   static constexpr int kLargest = 16;
-  static constexpr size_t kQs = 6;  // offsetof(BlockQ5_0, qs)
+  static constexpr size_t kQs = offsetof(BlockQ5_0, qs);
 
   template <class Blocks>
   static inline void codes(const Blocks& blocks, size_t row, __m512i both, __m512i& low,

@@ -4,13 +4,12 @@
 namespace sluice::kernels::avx512 {
 namespace {
 
-struct Q51 : HalfScaled<32, 24> {
+struct Q51 : HalfScaled<BlockQ5_1> {
   static constexpr int kOffset = 0;
-  static constexpr bool kHasMin = true;
 
   static inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
-    constexpr size_t kQh = 4;  // offsetof(BlockQ5_1, qh)
-    constexpr size_t kQs = 8;  // offsetof(BlockQ5_1, qs)
+    constexpr size_t kQh = offsetof(BlockQ5_1, qh);
+    constexpr size_t kQs = offsetof(BlockQ5_1, qs);
     for (size_t b = 0; b < 2; ++b) {
       const size_t block = (2 * index + b) * kBlockBytes;
       load_half_bytes(blocks, block + kQs, run + 8 * b);
@@ -26,9 +25,9 @@ struct Q51Rows {
   using Scales = HalfScales<true>;
   static constexpr int kOffset = Q51::kOffset;
   static constexpr bool kHasMin = Q51::kHasMin;
-  static constexpr size_t kQh = 4;  // offsetof(BlockQ5_1, qh)
+  static constexpr size_t kQh = offsetof(BlockQ5_1, qh);
   static constexpr int kLargest = 31;
-  static constexpr size_t kQs = 8;  // offsetof(BlockQ5_1, qs)
+  static constexpr size_t kQs = offsetof(BlockQ5_1, qs);
 
   template <class Blocks>
   static inline void codes(const Blocks& blocks, size_t row, __m512i both, __m512i& low,

@@ -5,7 +5,7 @@ namespace sluice::kernels::avx512 {
 namespace {
 
 struct Q5K {
-  static constexpr size_t kBlockBytes = 176;
+  static constexpr size_t kBlockBytes = sizeof(BlockQ5_K);
   static constexpr size_t kSubColumns = 32;
   static constexpr int kOffset = 0;
   static constexpr bool kHasMin = true;
@@ -17,8 +17,8 @@ struct Q5K {
   }
 
   inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
-    constexpr size_t kQh = 16;  // offsetof(BlockQ5_K, qh)
-    constexpr size_t kQs = 48;
+    constexpr size_t kQh = offsetof(BlockQ5_K, qh);
+    constexpr size_t kQs = offsetof(BlockQ5_K, qs);
     if (index == 0) {
       load_dwords(blocks, kQh, fifth);
       load_dwords(blocks, kQh + 16, fifth + 4);
@@ -58,8 +58,8 @@ struct Q5KRows {
   }
 
   static inline void codes(const std::byte* block, __m512i (&codes)[4]) {
-    constexpr size_t kQh = 16;  // offsetof(BlockQ5_K, qh)
-    constexpr size_t kQs = 48;
+    constexpr size_t kQh = offsetof(BlockQ5_K, qh);
+    constexpr size_t kQs = offsetof(BlockQ5_K, qs);
     const __m512i fifths =
         _mm512_broadcast_i64x4(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + kQh)));
     for (size_t i = 0; i < 2; ++i) {

@@ -7,7 +7,7 @@ namespace sluice::kernels::avx512 {
 namespace {
 
 struct Q6K {
-  static constexpr size_t kBlockBytes = 210;
+  static constexpr size_t kBlockBytes = sizeof(BlockQ6_K);
   static constexpr size_t kSubColumns = 16;
   static constexpr int kOffset = 32;
   static constexpr bool kHasMin = false;
@@ -18,8 +18,8 @@ struct Q6K {
   }
 
   inline void unpack_scales(const PanelBlocks& blocks, SuperScales& scales) {
-    constexpr size_t kScales = 192;  // offsetof(BlockQ6_K, scales)
-    constexpr size_t kD = 208;
+    constexpr size_t kScales = offsetof(BlockQ6_K, scales);
+    constexpr size_t kD = offsetof(BlockQ6_K, d);
     __m512i bytes[4];
     load_dwords(blocks, kScales, bytes);
     for (size_t i = 0; i < 4; ++i) spread_signed_bytes(bytes[i], scales.scale + 4 * i);
@@ -27,7 +27,7 @@ struct Q6K {
   }
 
   inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
-    constexpr size_t kQh = 128;  // offsetof(BlockQ6_K, qh)
+    constexpr size_t kQh = offsetof(BlockQ6_K, qh);
     __m512i packed[8];
     load_dwords(blocks, 32 * index, packed);
     load_dwords(blocks, 32 * index + 16, packed + 4);
@@ -62,8 +62,8 @@ struct Q6KRows {
   static constexpr size_t column(size_t k, size_t quarter) { return 64 * k + 16 * quarter; }
 
   static inline void scales(const Quad& blocks, const int16_t*, QuadScales<16>& scales) {
-    constexpr size_t kScales = 192;  // offsetof(BlockQ6_K, scales)
-    constexpr size_t kD = 208;
+    constexpr size_t kScales = offsetof(BlockQ6_K, scales);
+    constexpr size_t kD = offsetof(BlockQ6_K, d);
     const __m512i bytes = blocks.load_16_each(kScales);
     scales.scale[0] = _mm512_cvtepi8_epi16(_mm512_castsi512_si256(bytes));
     scales.scale[1] = _mm512_cvtepi8_epi16(_mm512_extracti64x4_epi64(bytes, 1));
@@ -71,7 +71,7 @@ struct Q6KRows {
   }
 
   static inline void codes(const std::byte* block, __m512i (&codes)[4]) {
-    constexpr size_t kQh = 128;  // offsetof(BlockQ6_K, qh)
+    constexpr size_t kQh = offsetof(BlockQ6_K, qh);
     for (size_t i = 0; i < 2; ++i) {
       const __m512i both = _mm512_loadu_si512(block + 64 * i);
       const __m512i upper = _mm512_broadcast_i64x4(

@@ -4,11 +4,11 @@
 namespace sluice::kernels::avx512 {
 namespace {
 
-struct Q80 : HalfScaled<32, 34> {
+struct Q80 : HalfScaled<BlockQ8_0> {
   static constexpr int kOffset = 128;
 
   static inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
-    constexpr size_t kQs = 2;  // offsetof(BlockQ8_0, qs)
+    constexpr size_t kQs = offsetof(BlockQ8_0, qs);
     const size_t first = 2 * index * kBlockBytes + kQs;
     load_dwords(blocks, first, run);
     load_dwords(blocks, first + 16, run + 4);
@@ -65,7 +65,7 @@ struct Q80Rows {
   }
 
   static inline __m512i load_codes(const std::byte* first, const std::byte* second) {
-    constexpr size_t kQs = 2;  // offsetof(BlockQ8_0, qs)
+    constexpr size_t kQs = offsetof(BlockQ8_0, qs);
     const auto load = [](const std::byte* p) {
       return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + kQs));
     };

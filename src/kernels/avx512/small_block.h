@@ -13,17 +13,20 @@
 
 #include "kernels/avx512/panel_matmul.h"
 #include "kernels/avx512/small_codes.h"
+#include "quant/blocks.h"
 
 namespace sluice::kernels::avx512 {
 namespace {
 
-/// What most of them are: a block begins with its one d, a binary16.
-template <size_t kColumns, size_t kBytes>
+/// What most of them are: a block begins with its one d, a binary16, perhaps followed by m.
+template <class OneBlock, size_t kColumns = kSmallBlock>
 struct HalfScaled {
+  using Block = OneBlock;
+  static_assert(offsetof(Block, d) == 0);
   static constexpr size_t kBlockColumns = kColumns;
-  static constexpr size_t kBlockBytes = kBytes;
+  static constexpr size_t kBlockBytes = sizeof(Block);
   static constexpr size_t kScaleColumns = kSmallBlock;
-  static constexpr bool kHasMin = false;
+  static constexpr bool kHasMin = requires(Block block) { block.m; };
 
   static inline void load_scales(const PanelBlocks& blocks, size_t run, __m512 (&d)[2]) {
     const size_t block = run * kRunColumns / kBlockColumns;

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "kernels/avx512/panel_matmul.h"
+#include "quant/blocks.h"
 
 namespace sluice::kernels::avx512 {
 namespace {

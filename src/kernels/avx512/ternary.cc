@@ -6,6 +6,7 @@
 #include "kernels/avx512/avx512.h"
 #include "kernels/avx512/panel_matmul.h"
 #include "kernels/avx512/two_bits.h"
+#include "quant/blocks.h"
 
 namespace sluice::kernels::avx512 {
 namespace {
@@ -46,8 +47,8 @@ struct TernaryBlocks {
 };
 
 struct TQ20 {
-  static constexpr size_t kBlockBytes = 66;
-  static constexpr size_t kD = 64;  // offsetof(BlockTQ2_0, d)
+  static constexpr size_t kBlockBytes = sizeof(BlockTQ2_0);
+  static constexpr size_t kD = offsetof(BlockTQ2_0, d);
 
   inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
     codes.unpack_run(blocks, 0, index, run);
@@ -59,8 +60,8 @@ struct TQ20 {
 /// A byte is a fraction of base 3. Multiplied by a power of 3, with what is above one falling off,
 /// it has another digit in front (quant/blocks.h).
 struct TQ10 {
-  static constexpr size_t kBlockBytes = 54;
-  static constexpr size_t kD = 52;  // offsetof(BlockTQ1_0, d)
+  static constexpr size_t kBlockBytes = sizeof(BlockTQ1_0);
+  static constexpr size_t kD = offsetof(BlockTQ1_0, d);
 
   /// Puts the front digits of `count` registers in `run`, and the next ones in front.
   static inline void take_digits(__m512i* bytes, size_t count, __m512i* run) {
