@@ -90,13 +90,11 @@ struct PanelFields {
 
 /// A format of super_block.h.
 template <class Block>
-struct CodeBookPanel {
+struct CodeBookPanel : AscendingRuns {
   static constexpr size_t kBlockBytes = sizeof(Block);
   static constexpr size_t kSubColumns = 16;
   static constexpr int kOffset = Block::kTraits.largest;
   static constexpr bool kHasMin = false;
-
-  static constexpr size_t half_column(size_t run, size_t half) { return 64 * run + 32 * half; }
 
   inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
     if (index == 0) expand(PanelFields<Block>(blocks));

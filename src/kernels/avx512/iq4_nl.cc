@@ -5,13 +5,11 @@
 namespace sluice::kernels::avx512 {
 namespace {
 
-struct Iq4Nl : HalfScaled<BlockIQ4_NL> {
+struct Iq4Nl : FourBits<BlockIQ4_NL> {
   static constexpr int kOffset = kIq4Offset;
 
   static inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
-    constexpr size_t kQs = offsetof(BlockIQ4_NL, qs);
-    for (size_t b = 0; b < 2; ++b)
-      load_half_bytes(blocks, (2 * index + b) * kBlockBytes + kQs, run + 8 * b);
+    FourBits::unpack_run(blocks, index, run);
     look_up(iq4_codes(), run);
   }
 };

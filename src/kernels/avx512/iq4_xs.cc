@@ -7,13 +7,11 @@
 namespace sluice::kernels::avx512 {
 namespace {
 
-struct IQ4XS {
+struct IQ4XS : AscendingRuns {
   static constexpr size_t kBlockBytes = sizeof(BlockIQ4_XS);
   static constexpr size_t kSubColumns = 32;
   static constexpr int kOffset = kIq4Offset;
   static constexpr bool kHasMin = false;
-
-  static constexpr size_t half_column(size_t run, size_t half) { return 64 * run + 32 * half; }
 
   /// quant/blocks.h describes the packing.
   inline void unpack_scales(const PanelBlocks& blocks, SuperScales& scales) {

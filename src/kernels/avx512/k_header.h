@@ -1,5 +1,6 @@
-// The first 16 bytes of a Q4_K or Q5_K block: d, dmin and the packed scales, for 16 rows at once.
-// quant/blocks.h describes the packing (unpack_k_scales).
+// What Q4_K and Q5_K share: the first 16 bytes of a block, which are d, dmin and the packed scales
+// (quant/blocks.h describes the packing, unpack_k_scales), and the order of the columns. Private to
+// the including file.
 #pragma once
 
 #include "kernels/avx512/row_super_block.h"
@@ -9,6 +10,7 @@
 namespace sluice::kernels::avx512 {
 namespace {
 
+/// For 16 rows at once.
 inline void unpack_k_header(const PanelBlocks& blocks, SuperScales& scales) {
   __m512i header[4];  // d and dmin; scales 0 … 3; mins 0 … 3; low halves of scales and mins 4 … 7
   load_dwords(blocks, 0, header);
@@ -59,6 +61,38 @@ inline void unpack_k_scales(const Quad& blocks, const int16_t* sum32, QuadScales
   scales.d = _mm256_castps256_ps128(halves);
   scales.dmin = _mm256_extractf128_ps(halves, 1);
 }
+
+/// A format of super_block.h, but for its codes.
+template <class Block>
+struct KPanel : AscendingRuns {
+  static_assert(offsetof(Block, d) == 0 && offsetof(Block, scales) == 4);
+  static constexpr size_t kBlockBytes = sizeof(Block);
+  static constexpr size_t kSubColumns = 32;
+  static constexpr int kOffset = 0;
+  static constexpr bool kHasMin = true;
+
+  static inline void unpack_scales(const PanelBlocks& blocks, SuperScales& scales) {
+    unpack_k_header(blocks, scales);
+  }
+};
+
+/// A format of row_super_block.h, but for its codes.
+template <class Panel>
+struct KRows {
+  using Panels = SuperBlocks<Panel>;
+  static constexpr size_t kSubColumns = Panel::kSubColumns;
+  static constexpr int kOffset = Panel::kOffset;
+  static constexpr bool kHasMin = Panel::kHasMin;
+  static constexpr bool kWide = false;
+
+  static constexpr size_t column(size_t k, size_t quarter) {
+    return 128 * (k / 2) + 32 * (k % 2) + 64 * (quarter / 2) + 16 * (quarter % 2);
+  }
+
+  static inline void scales(const Quad& blocks, const int16_t* sum32, QuadScales<8>& scales) {
+    unpack_k_scales(blocks, sum32, scales);
+  }
+};
 
 }  // namespace
 }  // namespace sluice::kernels::avx512

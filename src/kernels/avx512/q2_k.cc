@@ -6,13 +6,11 @@
 namespace sluice::kernels::avx512 {
 namespace {
 
-struct Q2K {
+struct Q2K : AscendingRuns {
   static constexpr size_t kBlockBytes = sizeof(BlockQ2_K);
   static constexpr size_t kSubColumns = 16;
   static constexpr int kOffset = 0;
   static constexpr bool kHasMin = true;
-
-  static constexpr size_t half_column(size_t run, size_t half) { return 64 * run + 32 * half; }
 
   inline void unpack_scales(const PanelBlocks& blocks, SuperScales& scales) {
     constexpr size_t kScales = offsetof(BlockQ2_K, scales);

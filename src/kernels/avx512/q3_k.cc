@@ -6,13 +6,11 @@
 namespace sluice::kernels::avx512 {
 namespace {
 
-struct Q3K {
+struct Q3K : AscendingRuns {
   static constexpr size_t kBlockBytes = sizeof(BlockQ3_K);
   static constexpr size_t kSubColumns = 16;
   static constexpr int kOffset = 4;
   static constexpr bool kHasMin = false;
-
-  static constexpr size_t half_column(size_t run, size_t half) { return 64 * run + 32 * half; }
 
   /// quant/blocks.h describes the packing (unpack_q3_k_scales). What is read starts four bytes
   /// before the scales, so as not to end behind the block.

@@ -4,14 +4,8 @@
 namespace sluice::kernels::avx512 {
 namespace {
 
-struct Q40 : HalfScaled<BlockQ4_0> {
+struct Q40 : FourBits<BlockQ4_0> {
   static constexpr int kOffset = 8;
-
-  static inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
-    constexpr size_t kQs = offsetof(BlockQ4_0, qs);
-    for (size_t b = 0; b < 2; ++b)
-      load_half_bytes(blocks, (2 * index + b) * kBlockBytes + kQs, run + 8 * b);
-  }
 };
 
 struct Q40Rows {

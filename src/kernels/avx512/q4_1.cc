@@ -4,14 +4,8 @@
 namespace sluice::kernels::avx512 {
 namespace {
 
-struct Q41 : HalfScaled<BlockQ4_1> {
+struct Q41 : FourBits<BlockQ4_1> {
   static constexpr int kOffset = 0;
-
-  static inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
-    constexpr size_t kQs = offsetof(BlockQ4_1, qs);
-    for (size_t b = 0; b < 2; ++b)
-      load_half_bytes(blocks, (2 * index + b) * kBlockBytes + kQs, run + 8 * b);
-  }
 };
 
 struct Q41Rows {

@@ -4,18 +4,7 @@
 namespace sluice::kernels::avx512 {
 namespace {
 
-struct Q4K {
-  static constexpr size_t kBlockBytes = sizeof(BlockQ4_K);
-  static constexpr size_t kSubColumns = 32;
-  static constexpr int kOffset = 0;
-  static constexpr bool kHasMin = true;
-
-  static constexpr size_t half_column(size_t run, size_t half) { return 64 * run + 32 * half; }
-
-  inline void unpack_scales(const PanelBlocks& blocks, SuperScales& scales) {
-    unpack_k_header(blocks, scales);
-  }
-
+struct Q4K : KPanel<BlockQ4_K> {
   inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
     constexpr size_t kQs = offsetof(BlockQ4_K, qs);
     __m512i packed[8];
@@ -29,21 +18,7 @@ struct Q4K {
   }
 };
 
-struct Q4KRows {
-  using Panels = SuperBlocks<Q4K>;
-  static constexpr size_t kSubColumns = 32;
-  static constexpr int kOffset = 0;
-  static constexpr bool kHasMin = true;
-  static constexpr bool kWide = false;
-
-  static constexpr size_t column(size_t k, size_t quarter) {
-    return 128 * (k / 2) + 32 * (k % 2) + 64 * (quarter / 2) + 16 * (quarter % 2);
-  }
-
-  static inline void scales(const Quad& blocks, const int16_t* sum32, QuadScales<8>& scales) {
-    unpack_k_scales(blocks, sum32, scales);
-  }
-
+struct Q4KRows : KRows<Q4K> {
   static inline void codes(const std::byte* block, __m512i (&codes)[4]) {
     constexpr size_t kQs = offsetof(BlockQ4_K, qs);
     const __m512i low_half = _mm512_set1_epi8(15);

@@ -4,20 +4,8 @@
 namespace sluice::kernels::avx512 {
 namespace {
 
-struct Q50 : HalfScaled<BlockQ5_0> {
+struct Q50 : FiveBits<BlockQ5_0> {
   static constexpr int kOffset = 16;
-
-  static inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
-    constexpr size_t kQh = offsetof(BlockQ5_0, qh);
-    constexpr size_t kQs = offsetof(BlockQ5_0, qs);
-    for (size_t b = 0; b < 2; ++b) {
-      const size_t block = (2 * index + b) * kBlockBytes;
-      load_half_bytes(blocks, block + kQs, run + 8 * b);
-      __m512i fifths[8];
-      spread_bits(load_dword(blocks, block + kQh), 4, fifths);
-      for (size_t i = 0; i < 8; ++i) run[8 * b + i] = _mm512_or_si512(run[8 * b + i], fifths[i]);
-    }
-  }
 };
 
 struct Q50Rows {

@@ -35,6 +35,32 @@ struct HalfScaled {
   }
 };
 
+/// Those whose codes are half bytes.
+template <class OneBlock>
+struct FourBits : HalfScaled<OneBlock> {
+  static inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
+    constexpr size_t kQs = offsetof(OneBlock, qs);
+    for (size_t b = 0; b < 2; ++b)
+      load_half_bytes(blocks, (2 * index + b) * sizeof(OneBlock) + kQs, run + 8 * b);
+  }
+};
+
+/// Those with a fifth bit beside.
+template <class OneBlock>
+struct FiveBits : HalfScaled<OneBlock> {
+  static inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
+    constexpr size_t kQh = offsetof(OneBlock, qh);
+    constexpr size_t kQs = offsetof(OneBlock, qs);
+    for (size_t b = 0; b < 2; ++b) {
+      const size_t block = (2 * index + b) * sizeof(OneBlock);
+      load_half_bytes(blocks, block + kQs, run + 8 * b);
+      __m512i fifths[8];
+      spread_bits(load_dword(blocks, block + kQh), 4, fifths);
+      for (size_t i = 0; i < 8; ++i) run[8 * b + i] = _mm512_or_si512(run[8 * b + i], fifths[i]);
+    }
+  }
+};
+
 template <class Format>
 struct SmallBlocks {
   static constexpr size_t kBlockColumns = Format::kBlockColumns;

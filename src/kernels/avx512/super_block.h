@@ -18,6 +18,11 @@
 namespace sluice::kernels::avx512 {
 namespace {
 
+/// For formats whose runs are columns in ascending order.
+struct AscendingRuns {
+  static constexpr size_t half_column(size_t run, size_t half) { return 64 * run + 32 * half; }
+};
+
 /// The scales of a panel's super-block; the last index is the row.
 struct alignas(64) SuperScales {
   int32_t scale[16][kPanelRows];  ///< [sub-block]
