@@ -4,7 +4,7 @@
 namespace sluice::kernels::avx2 {
 namespace {
 
-struct Iq4Nl {
+struct IQ4NL {
   using Block = BlockIQ4_NL;
 
   static void weights(const std::byte* const* blocks, Codes& to) {
@@ -16,10 +16,10 @@ struct Iq4Nl {
 }  // namespace
 
 void matvec_iq4_nl(const MatmulArgs& args) {
-  matvec<SignedBlocks<Iq4Nl>>(args);
+  matvec<SignedBlocks<IQ4NL>>(args);
 }
 void matmul_iq4_nl(const MatmulArgs& args) {
-  matmul<SignedBlocks<Iq4Nl>>(args);
+  matmul<SignedBlocks<IQ4NL>>(args);
 }
 
 }  // namespace sluice::kernels::avx2

@@ -31,7 +31,7 @@ struct F16 {
   }
 };
 
-struct Bf16 {
+struct BF16 {
   using Element = uint16_t;
   static inline __m512 widen(__m256i bits) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
@@ -196,7 +196,7 @@ void matmul_f16(const MatmulArgs& args) {
   multiply<F16>(args);
 }
 void matmul_bf16(const MatmulArgs& args) {
-  multiply<Bf16>(args);
+  multiply<BF16>(args);
 }
 
 }  // namespace sluice::kernels::avx512

@@ -5,7 +5,7 @@
 namespace sluice::kernels::avx512 {
 namespace {
 
-struct Iq4Nl : FourBits<BlockIQ4_NL> {
+struct IQ4NL : FourBits<BlockIQ4_NL> {
   static constexpr int kOffset = kIq4Offset;
 
   static inline void unpack_run(const PanelBlocks& blocks, size_t index, Run& run) {
@@ -14,11 +14,11 @@ struct Iq4Nl : FourBits<BlockIQ4_NL> {
   }
 };
 
-struct Iq4NlRows {
-  using Panels = SmallBlocks<Iq4Nl>;
+struct IQ4NLRows {
+  using Panels = SmallBlocks<IQ4NL>;
   using Scales = HalfScales<false>;
-  static constexpr int kOffset = Iq4Nl::kOffset;
-  static constexpr bool kHasMin = Iq4Nl::kHasMin;
+  static constexpr int kOffset = IQ4NL::kOffset;
+  static constexpr bool kHasMin = IQ4NL::kHasMin;
   static constexpr int kLargest = 128;
   static constexpr size_t kQs = offsetof(BlockIQ4_NL, qs);
 
@@ -31,10 +31,10 @@ struct Iq4NlRows {
 }  // namespace
 
 void matvec_iq4_nl(const MatmulArgs& args) {
-  multiply_rows<RowSmallBlocks<HalvedFormat<Iq4NlRows>>>(args);
+  multiply_rows<RowSmallBlocks<HalvedFormat<IQ4NLRows>>>(args);
 }
 void matmul_iq4_nl(const MatmulArgs& args) {
-  multiply_panels<SmallBlocks<Iq4Nl>>(args);
+  multiply_panels<SmallBlocks<IQ4NL>>(args);
 }
 
 }  // namespace sluice::kernels::avx512
