@@ -85,11 +85,6 @@ struct Expanded {
   static __m256i scales(const std::byte* block) {
     return load32(block + offsetof(ExpandedBlock, scales));
   }
-  static __m256i scales_of(__m256i scales, size_t g) {
-    const __m256i eight = g < 4 ? _mm256_permute2x128_si256(scales, scales, 0x00)
-                                : _mm256_permute2x128_si256(scales, scales, 0x11);
-    return _mm256_shuffle_epi8(eight, word_shuffle(2 * g % 8, 2 * g % 8 + 1));
-  }
   static __m256i sum_weights(const std::byte* block) {
     return _mm256_mullo_epi16(scales(block), _mm256_set1_epi16(-Block::kTraits.largest));
   }
