@@ -1,3 +1,4 @@
+#include "kernels/avx2/avx2.h"
 #include "kernels/avx2/iq4_values.h"
 #include "kernels/avx2/signed_block.h"
 

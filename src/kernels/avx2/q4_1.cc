@@ -1,3 +1,4 @@
+#include "kernels/avx2/avx2.h"
 #include "kernels/avx2/small_block.h"
 
 namespace sluice::kernels::avx2 {

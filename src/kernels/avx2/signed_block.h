@@ -8,7 +8,6 @@
 
 #include <cstddef>
 
-#include "kernels/avx2/avx2.h"
 #include "kernels/avx2/panel_matmul.h"
 #include "kernels/avx2/signed_codes.h"
 #include "kernels/avx2/small_codes.h"

@@ -13,7 +13,6 @@
 
 #include <cstddef>
 
-#include "kernels/avx2/avx2.h"
 #include "kernels/avx2/panel_matmul.h"
 #include "kernels/avx2/small_codes.h"
 #include "quant/blocks.h"
