@@ -1,5 +1,6 @@
-// What the formats in small blocks have in common: codes of four or five bits, and a decoder for
-// all that are d · q, or d · q + m, with d and m in binary16. Functions without state; any thread.
+// What the formats with one scale for a block have in common, most of them in small blocks: codes
+// of four or five bits, and a decoder for all that are d · q, or d · q + m, with d and m in
+// binary16. Functions without state; any thread.
 #pragma once
 
 #include "base/half.h"

@@ -1,7 +1,6 @@
 // TQ1_0 and TQ2_0: weights of three values under one scale for 256.
-#include "base/half.h"
-#include "quant/blocks.h"
 #include "quant/decode.h"
+#include "quant/small_block.h"
 
 namespace sluice {
 namespace {
@@ -19,17 +18,6 @@ int8_t* unpack_digits(const uint8_t* bytes, size_t byte_count, size_t digit_coun
   return q;
 }
 
-template <class Block, void (*unpack)(const Block&, int8_t*)>
-void decode_one_scale(const std::byte* blocks, size_t block_count, float* out) {
-  for (size_t b = 0; b < block_count; ++b, out += kSuperBlock) {
-    const auto block = load_block<Block>(blocks, b);
-    const float d = f16_to_f32(block.d);
-    int8_t q[kSuperBlock];
-    unpack(block, q);
-    for (size_t i = 0; i < kSuperBlock; ++i) out[i] = d * static_cast<float>(q[i]);
-  }
-}
-
 }  // namespace
 
 void unpack_tq1_0(const BlockTQ1_0& block, int8_t* q) {
@@ -44,11 +32,11 @@ void unpack_tq2_0(const BlockTQ2_0& block, int8_t* q) {
 }
 
 void decode_tq1_0(const std::byte* blocks, size_t block_count, float* out) {
-  decode_one_scale<BlockTQ1_0, unpack_tq1_0>(blocks, block_count, out);
+  decode_scaled_codes<BlockTQ1_0, kSuperBlock, unpack_tq1_0>(blocks, block_count, out);
 }
 
 void decode_tq2_0(const std::byte* blocks, size_t block_count, float* out) {
-  decode_one_scale<BlockTQ2_0, unpack_tq2_0>(blocks, block_count, out);
+  decode_scaled_codes<BlockTQ2_0, kSuperBlock, unpack_tq2_0>(blocks, block_count, out);
 }
 
 }  // namespace sluice
