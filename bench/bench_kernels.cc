@@ -6,8 +6,8 @@
 // as streamed experts do. A matrix times many tokens is bound by arithmetic: its GOP/s (one
 // multiply-add is two) stand against a loop of nothing else ("multiply"). Both limits are measured
 // first; the counters of_read and of_multiply are shares of them. (Float weights stand beside the
-// multiplication of integers, too.) Each matrix product is compared
-// with the reference before it is timed.
+// multiplication of integers, too.) Each matrix product is compared with the reference before it is
+// timed.
 //
 //   bench_kernels --benchmark_filter='mat(vec|mul)/Q4_K/'
 #include <benchmark/benchmark.h>

@@ -80,8 +80,7 @@ using MatmulFn = void (*)(const MatmulArgs&);
 ///             ascending; w_j[d] = p_j · b_j
 inline constexpr size_t kAttentionBlock = 64;
 inline constexpr size_t kKeyTile = 16;  ///< keys and values are stored in tiles of 16 positions
-inline constexpr size_t kKvBlock =
-    32;  ///< dimensions that share a scale; the last ones may be less
+inline constexpr size_t kKvBlock = 32;  ///< dimensions that share a scale; the last may be fewer
 enum class KvType : uint8_t { f16, f32, q8_0 };
 inline constexpr size_t kKvTypeCount = 3;
 
@@ -108,7 +107,7 @@ struct AttentionArgs {
 };
 using AttentionFn = void (*)(const AttentionArgs&);
 
-/// Names a value of each table; an entry that a format lacks is null.
+/// The kernels of one ISA. Entries of type ids without a decoder are null.
 struct KernelTable {
   Isa isa = Isa::ref;
 
@@ -143,7 +142,7 @@ struct KernelTable {
   void (*store_value[kKvTypeCount])(const float* value, size_t head_dim, size_t position,
                                     size_t value_stride, void* values) = {};
   /// Multiplies and adds small integers, as fast as the ISA can, to no end; returns how many. The
-  /// limit that benchmarks put beside the kernels. The reference has none.
+  /// limit that benchmarks put beside the kernels. Null in the reference.
   uint64_t (*multiply_only)(uint64_t rounds) = nullptr;
 };
 

@@ -22,7 +22,7 @@ std::string cpu_model_name();
 /// affinity mask, cut by the cgroup's CPU quota (rounded up), at least 1.
 size_t usable_core_count();
 
-/// Tells the core that this thread is spinning (pause, yield).
+/// Tells the core that this thread is spinning (pause, isb).
 void spin_pause();
 
 }  // namespace sluice::os

@@ -1,7 +1,7 @@
 // The storage formats of tensors: one table gives, for each GGUF type id, its name, the elements
 // and bytes of one block, and how to decode it. Decoding defines what the bytes mean; every kernel
-// is measured against it. A format is one file (q4_k.cc …) plus its row here. Immutable; any
-// thread may read it.
+// is measured against it. A format, or a family of them, is one file (q4_k.cc, ternary.cc …); each
+// has a row here. Immutable; any thread may read it.
 #pragma once
 
 #include <cstddef>
@@ -52,7 +52,7 @@ enum class Dtype : uint32_t {
 inline constexpr size_t kDtypeIdCount = 64;  ///< ids are below this; a table can be indexed by id
 
 inline constexpr size_t kSmallBlock = 32;   ///< elements per block of Q4_0, Q8_0, MXFP4 …
-inline constexpr size_t kSuperBlock = 256;  ///< elements per super-block of the K formats
+inline constexpr size_t kSuperBlock = 256;  ///< elements per super-block of Q4_K, IQ2_S, TQ1_0 …
 
 /// How the activations beside a weight format are stored; see quant/activation.h.
 enum class ActivationFormat : uint8_t { f32, q8_32, q8_256 };

@@ -45,7 +45,7 @@ class ExpertTiles {
   }
 
   size_t unit_count() const { return unit_count_; }
-  /// As many units as the largest tile has at least.
+  /// The most units of a tile, so that the results of the work with most tokens fit, too.
   size_t units_per_tile() const { return kTileResultsMax / (row_unit_ * tokens_max_); }
 
   /// Calls f(tile) for tiles that together are the units [begin, end).

@@ -8,7 +8,8 @@
 namespace sluice {
 namespace {
 
-/// Up to this many tokens the kernels that stream weights from memory win.
+/// Up to this many tokens are few (kernels.h); beyond one it is up to the kernel what it does with
+/// them.
 constexpr size_t kMatvecTokensMax = 3;
 
 /// The rows of a task: what is worth starting over for, and what keeps other things waiting for

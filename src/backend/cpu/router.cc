@@ -2,7 +2,6 @@
 #include "backend/cpu/router.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "backend/cpu/cpu_backend.h"
 

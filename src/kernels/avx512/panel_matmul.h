@@ -3,10 +3,9 @@
 // formats (super_block.h, small_block.h).
 //
 // A token keeps one register of float sums per panel; the sums of kTokenChunk tokens and their
-// activations of a stretch stay in the first-level cache. With many tokens the
-// multiplications are what takes the time (165 of 236 possible 10^9 multiply-adds per second and
-// core with Q4_K, EPYC Genoa, 2026). One token is better off with row_matvec.h, where a format has
-// it.
+// activations of a stretch stay in the first-level cache. With many tokens the multiplications are
+// what takes the time (163 of 236 possible 10^9 multiply-adds per second and core with Q4_K, EPYC
+// Genoa, 2026). One token is better off with row_matvec.h, where a format has it.
 //
 // Tried and dropped: unpacking two panels into memory and passing them with tiles of six tokens, in
 // the manner of a classic matrix product. Five percent faster from 128 tokens on, slower below 8,
