@@ -108,16 +108,17 @@ TEST(Reference, FloatSumsHaveSixteenLanes) {
   w[33] = 1.0f;
   const Activations ones(ActivationFormat::f32, std::vector<float>(48, 1.0f), 48);
   float out = 0;
-  table().matvec[0]({.weights = reinterpret_cast<const std::byte*>(w.data()),
-                     .row_bytes = 48 * 4,
-                     .row_count = 1,
-                     .cols = 48,
-                     .activations = ones.memory.front().bytes,
-                     .activation_stride = ones.stride,
-                     .token_rows = nullptr,
-                     .token_count = 1,
-                     .out = &out,
-                     .out_stride = 1});
+  const MatmulFn multiply = table().matvec[static_cast<size_t>(Dtype::f32)];
+  multiply({.weights = reinterpret_cast<const std::byte*>(w.data()),
+            .row_bytes = 48 * 4,
+            .row_count = 1,
+            .cols = 48,
+            .activations = ones.memory.front().bytes,
+            .activation_stride = ones.stride,
+            .token_rows = nullptr,
+            .token_count = 1,
+            .out = &out,
+            .out_stride = 1});
   EXPECT_EQ(out, 1.0f);
 }
 

@@ -58,6 +58,7 @@ TEST(Select, EveryTableIsComplete) {
     EXPECT_NE(table.silu_multiply, nullptr);
     EXPECT_NE(table.softmax, nullptr);
     EXPECT_NE(table.rope_neox, nullptr);
+    EXPECT_EQ(table.multiply_only != nullptr, isa != Isa::ref);
   }
 }
 

@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "base/units.h"
 #include "quant/blocks.h"
 #include "tests/kernel_check/check.h"
 
@@ -21,10 +22,6 @@ struct Shape {
 constexpr size_t kHeadDims[] = {8, 16, 24, 40, 64, 80, 96, 128, 256};
 constexpr size_t kPositions[] = {0,  1,  7,  14, 15,  16,  17,  31,  32, 47,
                                  62, 63, 64, 65, 100, 126, 127, 128, 200};
-
-size_t round_up(size_t value, size_t step) {
-  return (value + step - 1) / step * step;
-}
 
 class AttentionCheck : public testing::TestWithParam<AttentionCase> {
  protected:

@@ -86,22 +86,15 @@ uint8_t make_e4m3(WeightKind kind, Random& random) {
 }
 
 // set_ends sets all q to one end of their range, and scales and mins to their largest.
-void set_ends(BlockQ4_0& block, bool high) {
-  std::memset(block.qs, high ? 0xff : 0, 16);
-}
-void set_ends(BlockQ4_1& block, bool high) {
+
+/// Where nothing but codes are integers, and all bits of the largest are set.
+template <class Block>
+void set_ends(Block& block, bool high) {
   std::memset(block.qs, high ? 0xff : 0, sizeof(block.qs));
-}
-void set_ends(BlockQ5_0& block, bool high) {
-  std::memset(block.qh, high ? 0xff : 0, sizeof(block.qh));
-  std::memset(block.qs, high ? 0xff : 0, sizeof(block.qs));
-}
-void set_ends(BlockQ5_1& block, bool high) {
-  std::memset(block.qh, high ? 0xff : 0, sizeof(block.qh));
-  std::memset(block.qs, high ? 0xff : 0, sizeof(block.qs));
+  if constexpr (requires { block.qh; }) std::memset(block.qh, high ? 0xff : 0, sizeof(block.qh));
 }
 void set_ends(BlockQ8_0& block, bool high) {
-  std::memset(block.qs, high ? 0x7f : 0x80, 32);
+  std::memset(block.qs, high ? 0x7f : 0x80, sizeof(block.qs));
 }
 void set_ends(BlockQ2_K& block, bool high) {
   std::memset(block.scales, 0xff, sizeof(block.scales));
@@ -131,27 +124,11 @@ void set_ends(BlockIQ4_XS& block, bool high) {
   std::memset(block.scales_l, high ? 0xff : 0, sizeof(block.scales_l));
   std::memset(block.qs, high ? 0xff : 0, sizeof(block.qs));
 }
-void set_ends(BlockTQ1_0& block, bool high) {
-  std::memset(block.qs, high ? 0xff : 0, sizeof(block.qs));
-  std::memset(block.qh, high ? 0xff : 0, sizeof(block.qh));
-}
-void set_ends(BlockTQ2_0& block, bool high) {
-  std::memset(block.qs, high ? 0xff : 0, sizeof(block.qs));
-}
-void set_ends(BlockIQ4_NL& block, bool high) {
-  std::memset(block.qs, high ? 0xff : 0, sizeof(block.qs));
-}
 void set_ends(BlockMXFP4& block, bool high) {
   std::memset(block.qs, high ? 0x77 : 0xff, sizeof(block.qs));  // 12 and −12
 }
 void set_ends(BlockNVFP4& block, bool high) {
   std::memset(block.qs, high ? 0x77 : 0xff, sizeof(block.qs));
-}
-void set_ends(BlockQ1_0& block, bool high) {
-  std::memset(block.qs, high ? 0xff : 0, sizeof(block.qs));
-}
-void set_ends(BlockQ2_0& block, bool high) {
-  std::memset(block.qs, high ? 0xff : 0, sizeof(block.qs));
 }
 
 template <class Block>
