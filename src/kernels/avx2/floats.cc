@@ -3,8 +3,8 @@
 //
 // Two rows meet three tokens in twelve registers of sums. Around that, a block of eight rows and
 // three tokens passes over the columns in chunks, so that both sides stay in L1; between chunks the
-// lane sums rest in memory. (Twelve tokens to a block were slower by a tenth: rows whose distance
-// is a power of two compete for the same few lines of L1.)
+// lane sums rest in memory. (Twelve tokens to a block were slower by a tenth on an EPYC Genoa,
+// 2026: rows whose distance is a power of two compete for the same few lines of L1.)
 #include "kernels/avx2/avx2.h"
 #include "kernels/avx2/lanes.h"
 

@@ -45,8 +45,9 @@ inline __m256i widen_pairs(__m256i pairs) {
 }
 
 /// Makes the compiler have `v` in a register here. Else g++ 12 turns a chain of integer sums into a
-/// tree that holds more products than there are registers (Q4_K on Zen 4: 87 GMAC/s in place of
-/// 119), or loads an operand anew for each of its uses (F16: 34 in place of 41).
+/// tree that holds more products than there are registers (Q4_K on Zen 4, 2026: 87 · 10^9
+/// multiply-adds per second in place of 119), or loads an operand anew for each of its uses (F16:
+/// 34 in place of 41).
 template <class Vector>
 inline void keep(Vector& v) {
   asm("" : "+x"(v));
@@ -71,7 +72,7 @@ inline __m256i sum_each(const __m256i* v) {
 
 /// A cursor that walks ahead through memory and brings what it passes into L2. (Into L1 it would
 /// push out what is being worked on, and took F16 rows from RAM from 19 GB/s to 12 on one core of
-/// an EPYC Genoa.) It stops at the end: what follows is another thread's.
+/// an EPYC Genoa, 2026.) It stops at the end: what follows is another thread's.
 class Prefetch {
  public:
   Prefetch(const std::byte* first, size_t bytes) : next_(first), end_(first + bytes) {}

@@ -184,8 +184,9 @@ inline void matmul(const MatmulArgs& args) {
   }
 }
 
-/// For one token. From two on it pays to unpack: Q4_K weights pass two tokens at 10 GB/s that way,
-/// at 8 if each panel is read twice (one core of an EPYC Genoa; one token: 17, unpacked 11).
+/// For one token. From two on it paid to unpack: Q4_K weights passed two tokens at 10 GB/s that
+/// way, at 8 if each panel was read twice (one core of an EPYC Genoa, 2026, before k_header.h dealt
+/// with eight headers together; one token: 17, unpacked 11).
 template <class Format>
 inline void matvec(const MatmulArgs& args) {
   if (args.token_count != 1) return matmul<Format>(args);
