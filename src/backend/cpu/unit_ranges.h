@@ -8,7 +8,8 @@
 namespace sluice {
 
 /// Calls f(item, first, last) for every item that has units in [begin, end) of all; the units are
-/// the item's own, [first, last). units_of(item) tells how many it has.
+/// the item's own, [first, last). units_of(item) tells how many it has. REQUIRES: begin < end, and
+/// no more than there are.
 template <typename Items, typename UnitsOf, typename F>
 void for_units(const Items& items, size_t begin, size_t end, const UnitsOf& units_of, const F& f) {
   for (const auto& item : items) {
