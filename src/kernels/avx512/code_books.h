@@ -19,13 +19,6 @@
 namespace sluice::kernels::avx512 {
 namespace {
 
-template <class Integer>
-inline Integer load_integer(const void* bytes) {
-  Integer value;
-  std::memcpy(&value, bytes, sizeof value);
-  return value;
-}
-
 /// The codes of 16 columns.
 template <size_t kCount>
 inline __m128i look_up_16(const CodeBook<kCount, 8>& book, const uint16_t* entries) {

@@ -46,6 +46,13 @@ inline T opaque(T value) {
   return value;
 }
 
+template <class Integer>
+inline Integer load_integer(const void* bytes) {
+  Integer value;
+  std::memcpy(&value, bytes, sizeof value);
+  return value;
+}
+
 inline __m128i load_16(const std::byte* p) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
 }
@@ -95,9 +102,7 @@ inline __m512 load_f16(const PanelBlocks& blocks, size_t offset) {
 
 /// Four activations in every lane.
 inline __m512i broadcast_4(const int8_t* q) {
-  int32_t dword;
-  std::memcpy(&dword, q, sizeof dword);
-  return _mm512_set1_epi32(dword);
+  return _mm512_set1_epi32(load_integer<int32_t>(q));
 }
 
 /// Multiplies a run with one token, whose columns of the two halves are given. Each of kSums sums
