@@ -25,6 +25,8 @@ import tempfile
 import time
 
 PROMPT = "The quick brown fox jumps over the lazy dog and runs into the forest."
+NEAR_NS = 80  # a cache line between two cores of one chiplet takes some 35 ns, of two 150
+PLACEMENT_WAIT_S = 60
 
 
 class MemoryGroup:
@@ -124,18 +126,12 @@ def race_streaming(options):
           f"ratio {rate / peer:.1f}")
 
 
-NEAR_NS = 80  # a cache line between two cores of one chiplet takes some 35 ns, of two 150
-
-
 def core_placement(options):
     """'near' or 'far': whether two cores share their way to memory; 'unknown' without the tool."""
     tool = pathlib.Path(options.sluice).parent / "core_distance"
     if not tool.exists():
         return "unknown"
     return "near" if float(subprocess.check_output([tool])) < NEAR_NS else "far"
-
-
-PLACEMENT_WAIT_S = 60
 
 
 def awaited_placement(options):
@@ -194,6 +190,10 @@ def median(runs, key):
     return statistics.median(run[key] for run in runs) if runs else 0.0
 
 
+def of_place(runs, place):
+    return [run for run in runs if run["cores"] == place]
+
+
 def print_ratio(name, key, ours, peers):
     """Ours beside the better of the peer's two ways, and how many runs each median is of."""
     mine, best = median(ours, key), max(peers.values(), key=lambda runs: median(runs, key))
@@ -223,14 +223,13 @@ def race_resident(options):
     print_ratio("prefill", "prefill", ours, peers)
     print_ratio("decode", "decode", ours, peers)
     for place in ("near", "far"):
-        of_place = lambda runs: [run for run in runs if run["cores"] == place]
-        mine = of_place(ours)
+        mine = of_place(ours, place)
         print_ratio(f"decode, cores {place}", "decode", mine,
-                    {repack: of_place(runs) for repack, runs in peers.items()})
+                    {repack: of_place(runs, place) for repack, runs in peers.items()})
         if mine:
             print(f"  of the memory rate: {100 * median(mine, 'ram_s'):.0f} %")
-        if mine and of_place(streamed):
-            gain = median(of_place(streamed), "decode") / median(mine, "decode") - 1
+        if mine and of_place(streamed, place):
+            gain = median(of_place(streamed, place), "decode") / median(mine, "decode") - 1
             print(f"  streaming with every expert resident: {100 * gain:+.1f} %")
 
 
