@@ -252,6 +252,29 @@ TEST(Engine, EveryLongPromptHasHugePages) {
   EXPECT_EQ(bytes_without_huge_pages(), before);
 }
 
+/// With everything on that names experts before they are asked for.
+TEST(Engine, ALayerMayHaveFewerExpertsThanOthers) {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/fewer.gguf";
+  const auto tokens = some_tokens(20);
+  for (const uint32_t layer : {0, 1}) {
+    write_with_fewer_experts(*ModelBytes::open(kQuantised), layer, 3, path);
+    EngineOptions options = small_options();
+    options.cache.slots_per_layer = 3;
+    options.spec_count = 64;
+    options.lookahead_width = 64;
+    options.governor = Switch::off;
+    options.trace_path = folder.path() + "/trace";
+    options.trace_scores = Switch::on;
+    const auto engine = open(path, options);
+    ASSERT_TRUE(engine.ok()) << engine.error().message;
+    const auto session = (*engine)->new_session();
+    ASSERT_TRUE(session.ok());
+    for (const int32_t token : tokens) ASSERT_TRUE((*session)->decode(token).ok());
+    EXPECT_EQ(copy_of((*session)->logits()), logits_after(path, tokens));
+  }
+}
+
 /// The experts alone are larger than the limit, and the text makes use of all of them.
 TEST(Engine, AStatedMemoryLimitIsKept) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

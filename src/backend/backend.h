@@ -25,12 +25,15 @@ struct ActivationRows {
 };
 inline constexpr size_t kActivationFormatCount = 3;
 
+inline constexpr int32_t kNoExpert = -1;
+
 /// Which experts each token of a batch chose, strongest first, and how their outputs are mixed.
 struct Routing {
   int32_t* experts;  ///< [token][used]
   float* weights;    ///< [token][used]
   size_t used_count;
-  /// Of a single token: the experts that just missed being chosen, strongest first.
+  /// Of a single token: the experts that just missed being chosen, strongest first, and kNoExpert
+  /// once a layer has no more.
   int32_t* runners_up = nullptr;  ///< [runner_up_count]
   size_t runner_up_count = 0;
 };

@@ -62,7 +62,8 @@ void Lookahead::note_routing(uint32_t layer, std::span<const int32_t> experts) {
 /// What the layer's router said, and with which weights it chose.
 void Lookahead::trace_scores(uint32_t layer, const BatchBuffers& batch) {
   backend_.predict({&layer, 1}, batch.hidden, own_scores_.data());
-  notes_.trace->scores(layer, 0, own_scores_);
+  const size_t expert_count = notes_.trace->header().expert_counts[layer];
+  notes_.trace->scores(layer, 0, std::span(own_scores_).first(expert_count));
   notes_.trace->weights(layer, {batch.routing.weights, used_count_});
 }
 
@@ -75,10 +76,12 @@ void Lookahead::look_ahead(uint32_t layer, const BatchBuffers& batch) {
                               .experts = {batch.routing.experts, used_count_},
                               .weights = {batch.routing.weights, used_count_}},
                              reach()));
-  for (uint32_t rank = 0; rank < batch.routing.runner_up_count; ++rank)
-    store_.guess({.id = {layer, static_cast<uint32_t>(batch.routing.runners_up[rank])},
-                  .distance = kNextToken,
-                  .rank = rank});
+  for (uint32_t rank = 0; rank < batch.routing.runner_up_count; ++rank) {
+    const int32_t expert = batch.routing.runners_up[rank];
+    if (expert == kNoExpert) break;
+    store_.guess(
+        {.id = {layer, static_cast<uint32_t>(expert)}, .distance = kNextToken, .rank = rank});
+  }
   store_.pump();
 }
 

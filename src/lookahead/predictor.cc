@@ -11,10 +11,15 @@ constexpr uint32_t kFirstDistanceMax = 2;
 
 static_assert(kDistanceMax <= kPredictLayersMax);
 
-std::vector<uint8_t> layers_with_experts(const WeightMap& map) {
-  std::vector<uint8_t> has_experts;
-  for (const ExpertLayout& layout : map.experts) has_experts.push_back(layout.expert_count() > 0);
-  return has_experts;
+std::vector<uint32_t> expert_counts(const WeightMap& map) {
+  std::vector<uint32_t> counts;
+  for (const ExpertLayout& layout : map.experts) counts.push_back(layout.expert_count());
+  return counts;
+}
+
+uint32_t first_with_experts(std::span<const uint32_t> counts) {
+  const auto has_experts = [](uint32_t count) { return count > 0; };
+  return static_cast<uint32_t>(std::ranges::find_if(counts, has_experts) - counts.begin());
 }
 
 }  // namespace
@@ -39,9 +44,8 @@ Predictor::Predictor(Backend& backend, const ModelConfig& config, const WeightMa
       expert_count_(config.expert_count),
       used_count_(config.expert_used_count),
       correction_(correction),
-      has_experts_(layers_with_experts(map)),
-      first_layer_(
-          static_cast<uint32_t>(std::ranges::find(has_experts_, 1) - has_experts_.begin())),
+      expert_counts_(expert_counts(map)),
+      first_layer_(first_with_experts(expert_counts_)),
       logits_(kDistanceMax * config.expert_count),
       corrected_(config.expert_count),
       experts_(kDistanceMax * limits_.width_max) {}
@@ -51,10 +55,10 @@ std::span<const Prediction> Predictor::predict(uint32_t layer, const TokenState&
   uint32_t distance = std::min(reach.distance, kDistanceMax);
   if (layer < first_layer_)
     distance = limits_.first == FirstLayer::by_demand ? 0 : std::min(distance, kFirstDistanceMax);
-  const size_t end = std::min<size_t>(has_experts_.size(), layer + 1 + distance);
+  const size_t end = std::min<size_t>(expert_counts_.size(), layer + 1 + distance);
   target_count_ = 0;
   for (uint32_t target = layer + 1; target < end; ++target)
-    if (has_experts_[target]) targets_[target_count_++] = target;
+    if (expert_counts_[target] > 0) targets_[target_count_++] = target;
   return ask(layer + 1, state, reach.width);
 }
 
@@ -62,7 +66,7 @@ std::span<const Prediction> Predictor::predict_first(const float* embedding, con
   target_count_ = 0;
   if (first_layer_ == 0 && limits_.first == FirstLayer::predicted && correction_ != nullptr)
     for (uint32_t target = 0; target < std::min(reach.distance, kFirstDistanceMax); ++target)
-      if (target < has_experts_.size() && has_experts_[target] &&
+      if (target < expert_counts_.size() && expert_counts_[target] > 0 &&
           correction_->has(target, target + 1))
         targets_[target_count_++] = target;
   return ask(0, {.hidden = embedding}, reach.width);
@@ -74,12 +78,14 @@ std::span<const Prediction> Predictor::ask(uint32_t next_layer, const TokenState
   if (target_count_ == 0) return {};
   backend_.predict({targets_.data(), target_count_}, state.hidden, logits_.data());
 
-  const size_t named = std::min(width == 0 ? used_count_ : width, limits_.width_max);
+  const uint32_t named = std::min(width == 0 ? used_count_ : width, limits_.width_max);
   for (size_t i = 0; i < target_count_; ++i) {
+    const uint32_t count = expert_counts_[targets_[i]];
     const uint32_t distance = targets_[i] - next_layer + 1;
-    const std::span experts(experts_.data() + i * limits_.width_max, named);
-    rank_experts(scores_of(i, distance, state), experts);
-    predictions_[i] = {targets_[i], distance, experts, logits_of(i)};
+    std::ranges::fill(logits_of(i).subspan(count), 0.0f);  // else what another layer left there
+    const std::span experts(experts_.data() + i * limits_.width_max, std::min(named, count));
+    rank_experts(scores_of(i, distance, state).first(count), experts);
+    predictions_[i] = {targets_[i], distance, experts, logits_of(i).first(count)};
   }
   return {predictions_.data(), target_count_};
 }

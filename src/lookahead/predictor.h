@@ -62,17 +62,17 @@ class Predictor {
  private:
   std::span<const Prediction> ask(uint32_t next_layer, const TokenState& state, uint32_t width);
   std::span<const float> scores_of(size_t target, uint32_t distance, const TokenState& state);
-  std::span<const float> logits_of(size_t target) const {
+  std::span<float> logits_of(size_t target) {
     return {logits_.data() + target * expert_count_, expert_count_};
   }
 
   Backend& backend_;
   const Limits limits_;
-  const uint32_t expert_count_;
+  const uint32_t expert_count_;  ///< of the layer that has most
   const uint32_t used_count_;
   const Correction* const correction_;
-  std::vector<uint8_t> has_experts_;  ///< [layer]
-  uint32_t first_layer_;              ///< the first that has experts
+  std::vector<uint32_t> expert_counts_;  ///< [layer]
+  uint32_t first_layer_;                 ///< the first that has experts
 
   std::array<uint32_t, kDistanceMax> targets_{};  ///< layers of the running question
   size_t target_count_ = 0;

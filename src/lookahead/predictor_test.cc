@@ -39,7 +39,8 @@ class OpenBackend final : public Backend {
   size_t expert_count_;
 };
 
-/// A model of `pattern.size()` layers, 'm' with 4 experts of which 2 are used, 'd' dense.
+/// A model of `pattern.size()` layers, 'm' with 4 experts of which 2 are used, '3' with 3, 'd'
+/// dense.
 struct Model {
   explicit Model(std::string_view pattern) : backend(4) {
     config.expert_count = 4;
@@ -49,7 +50,8 @@ struct Model {
     parts[0].kind = ExpertPartKind::gate_up;
     parts[1].kind = ExpertPartKind::down;
     for (const char kind : pattern)
-      map.experts.push_back(kind == 'm' ? ExpertLayout(4, parts) : ExpertLayout());
+      map.experts.push_back(kind == 'd' ? ExpertLayout()
+                                        : ExpertLayout(kind == 'm' ? 4 : 3, parts));
     // In layer l the scores fall from expert l on, around the corner.
     for (size_t layer = 0; layer < pattern.size(); ++layer)
       for (size_t expert = 0; expert < 4; ++expert)
@@ -133,6 +135,19 @@ TEST(Predictor, GivesTheRoutersOwnLogitsToo) {
   Predictor predictor = model.predictor();
   const auto predictions = predictor.predict(0, model.state(), {.distance = 2});
   EXPECT_TRUE(std::ranges::equal(predictions[1].router_logits, Floats{-2, -3, 0, -1}));
+}
+
+/// A router of three scores leaves the fourth place as it was.
+TEST(Predictor, NamesOnlyExpertsThatTheLayerHas) {
+  Model model("m3m3");
+  Predictor predictor = model.predictor();
+  for (const uint32_t width : {3, 4}) {
+    const auto predictions = predictor.predict(0, model.state(), {.distance = 3, .width = width});
+    EXPECT_TRUE(std::ranges::equal(predictions[0].experts, Ids{1, 2, 0})) << width;
+    EXPECT_TRUE(std::ranges::equal(predictions[0].router_logits, Floats{-3, 0, -1}));
+    EXPECT_EQ(predictions[1].experts.size(), width);
+    EXPECT_TRUE(std::ranges::equal(predictions[2].experts, Ids{0, 1, 2})) << width;
+  }
 }
 
 TEST(Predictor, DenseLayersPredictButAreNotPredicted) {

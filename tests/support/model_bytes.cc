@@ -125,4 +125,21 @@ void write_with_more_experts(const ModelBytes& model, uint64_t expert_count,
   write(writer, path);
 }
 
+void write_with_fewer_experts(const ModelBytes& model, uint32_t layer, uint64_t expert_count,
+                              const std::string& path) {
+  gguf::GgufWriter writer;
+  copy_keys(model.header(), writer);
+  for (const gguf::Tensor& tensor : model.header().tensors()) {
+    auto bytes = model.bytes_of(tensor.extent);
+    auto shape = tensor.shape;
+    const bool is_cut = ends_with(tensor, "_exps.weight") || ends_with(tensor, "_inp.weight");
+    if (is_cut && tensor.name.starts_with(fmt::format("blk.{}.", layer))) {
+      bytes = bytes.first(bytes.size() / shape.back() * expert_count);
+      shape.back() = expert_count;
+    }
+    writer.add_tensor(tensor.name, tensor.dtype, shape, bytes);
+  }
+  write(writer, path);
+}
+
 }  // namespace sluice

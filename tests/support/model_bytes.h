@@ -50,4 +50,8 @@ void write_merged_twin(const ModelBytes& model, const std::string& path);
 void write_with_more_experts(const ModelBytes& model, uint64_t expert_count,
                              const std::string& path);
 
+/// Writes the model with only the first `expert_count` experts of one layer.
+void write_with_fewer_experts(const ModelBytes& model, uint32_t layer, uint64_t expert_count,
+                              const std::string& path);
+
 }  // namespace sluice

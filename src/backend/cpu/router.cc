@@ -9,12 +9,12 @@ namespace sluice {
 
 namespace {
 
-/// The highest score that is in neither list; ties to the lower id.
+/// The highest score that is in neither list, ties to the lower id; kNoExpert where all are.
 int32_t best_of_rest(std::span<const float> scores, std::span<const int32_t> chosen,
                      std::span<const int32_t> also_chosen) {
-  int32_t best = -1;
+  int32_t best = kNoExpert;
   for (int32_t i = 0; i < static_cast<int32_t>(scores.size()); ++i) {
-    if (best >= 0 && !(scores[i] > scores[best])) continue;  // ties stay with the lower id
+    if (best != kNoExpert && !(scores[i] > scores[best])) continue;  // ties stay with the lower id
     if (std::ranges::find(chosen, i) == chosen.end() &&
         std::ranges::find(also_chosen, i) == also_chosen.end())
       best = i;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "backend/backend.h"
 #include "model/architecture.h"
 
 namespace sluice {
@@ -16,8 +17,8 @@ namespace sluice {
 void choose_experts(std::span<const float> scores, const GatingRule& rule,
                     std::span<int32_t> experts, std::span<float> weights);
 
-/// Fills `runners_up` with the highest scores that were not chosen, as choose_experts would go on.
-/// REQUIRES: chosen.size() + runners_up.size() ≤ scores.size().
+/// Fills `runners_up` with the highest scores that were not chosen, as choose_experts would go on,
+/// and with kNoExpert where there are no more.
 void choose_runners_up(std::span<const float> scores, std::span<const int32_t> chosen,
                        std::span<int32_t> runners_up);
 

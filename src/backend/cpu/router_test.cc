@@ -82,6 +82,13 @@ TEST(Router, IdsAreValidAndDistinctWhateverTheScores) {
   }
 }
 
+TEST(Router, RunnersUpGoOnWhereTheChoiceEnds) {
+  const Weights scores{0.125f, 0.5f, 0.5f, 0.25f};
+  Ids runners_up(4);
+  choose_runners_up(scores, Ids{1, 2}, runners_up);
+  EXPECT_EQ(runners_up, (Ids{3, 0, kNoExpert, kNoExpert})) << "no layer has more than it has";
+}
+
 TEST(Router, IsAStableSortForNumbers) {
   Random random(2);
   for (int round = 0; round < 3000; ++round) {
