@@ -78,10 +78,14 @@ clang: deps-clang  ## build with clang 14, warnings as errors
 	@$(call configure,clang)
 	@$(call compile,clang)
 
-bench: build    ## prefill and decode rates of the demo model, or of MODEL=file
+bench:          ## prefill and decode rates of the demo model, or of MODEL=file
+	@$(call configure,release)
+	@$(call compile,release,--target sluice)
 	build/sluice bench $(MODEL)
 
-bench-kernels: build  ## every kernel beside its ceiling
+bench-kernels:  ## every kernel beside its ceiling
+	@$(call configure,release)
+	@$(call compile,release,--target bench_kernels)
 	build/bench_kernels
 
 fuzz: deps-clang  ## fuzz the parsers for ten minutes, or FUZZ_SECONDS=n

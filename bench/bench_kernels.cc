@@ -5,9 +5,9 @@
 // the same memory ("read"). Its weights rotate through a pool far larger than the last-level cache,
 // as streamed experts do. A matrix times many tokens is bound by arithmetic: its GOP/s (one
 // multiply-add is two) stand against a loop of nothing else ("multiply"). Both limits are measured
-// first; the counters of_read and of_multiply are shares of them. (Float weights stand beside the
-// multiplication of integers, too.) Each matrix product is compared with the reference before it is
-// timed.
+// first; of_read_% and of_multiply_% are what a kernel reaches of them. (Float weights stand beside
+// the multiplication of integers, too.) Each matrix product is compared with the reference before
+// it is timed. The best instruction set comes first, the reference, which is slow, last.
 //
 //   bench_kernels --benchmark_filter='mat(vec|mul)/Q4_K/'
 #include <benchmark/benchmark.h>
@@ -25,6 +25,7 @@
 #include "bench/machine_limits.h"
 #include "kernels/kernels.h"
 #include "os/arena.h"
+#include "os/clock.h"
 #include "quant/activation.h"
 #include "quant/encode.h"
 #include "testing/moderate_blocks.h"
@@ -102,8 +103,6 @@ struct MatmulShape {
   size_t tokens;
 };
 
-using benchmark::Counter;
-
 /// What a rate is to be seen beside: "GB/s" of a plain read, "GOP/s" of nothing but
 /// multiplications.
 struct Limits {
@@ -111,21 +110,30 @@ struct Limits {
   double multiply;
 };
 
-void report_rates(benchmark::State& state, double weight_bytes, double operations) {
-  const auto iterations = static_cast<double>(state.iterations());
-  state.counters["GB/s"] = Counter(weight_bytes * iterations / 1e9, Counter::kIsRate);
-  state.counters["GOP/s"] = Counter(operations * iterations / 1e9, Counter::kIsRate);
+/// Runs `step` again and again; gives the seconds of one run. By the wall clock, as the limits are.
+template <class Step>
+double seconds_of(benchmark::State& state, Step step) {
+  const uint64_t start = os::now_ns();
+  for (auto _ : state) {
+    step();
+    benchmark::ClobberMemory();
+  }
+  return os::seconds_between(start, os::now_ns()) / static_cast<double>(state.iterations());
+}
+
+/// Plain counters: the library would print "/s" behind one that it divides by the time itself.
+void report_rates(benchmark::State& state, double seconds, double bytes, double operations) {
+  state.counters["GB/s"] = bytes / seconds / 1e9;
+  state.counters["GOP/s"] = operations / seconds / 1e9;
 }
 
 /// Which limit binds: one token waits for its weights, many for their products.
-void report_share(benchmark::State& state, double weight_bytes, double operations,
+void report_share(benchmark::State& state, double seconds, double weight_bytes, double operations,
                   const MatmulShape& shape, const Limits& limits) {
-  const auto iterations = static_cast<double>(state.iterations());
   if (shape.tokens == 1)
-    state.counters["of_read"] = Counter(weight_bytes * iterations / limits.read, Counter::kIsRate);
+    state.counters["of_read_%"] = 100 * weight_bytes / seconds / limits.read;
   else if (limits.multiply > 0)
-    state.counters["of_multiply"] =
-        Counter(operations * iterations / limits.multiply, Counter::kIsRate);
+    state.counters["of_multiply_%"] = 100 * operations / seconds / limits.multiply;
 }
 
 /// Ends the program if the kernel and the reference differ.
@@ -156,15 +164,14 @@ void run_matmul(benchmark::State& state, const KernelTable& table, MatmulFn kern
                      .out_stride = shape.rows};
   check_matmul(kernel, dtype, args, shape);
   size_t turn = 0;
-  for (auto _ : state) {
+  const double seconds = seconds_of(state, [&] {
     args.weights = pool.matrix(turn++);
     kernel(args);
-    benchmark::ClobberMemory();
-  }
+  });
   const auto bytes = static_cast<double>(pool.matrix_bytes);
   const auto operations = 2.0 * static_cast<double>(shape.rows * shape.cols * shape.tokens);
-  report_rates(state, bytes, operations);
-  report_share(state, bytes, operations, shape, limits);
+  report_rates(state, seconds, bytes, operations);
+  report_share(state, seconds, bytes, operations, shape, limits);
 }
 
 struct AttentionShape {
@@ -222,15 +229,14 @@ void run_attention(benchmark::State& state, const KernelTable& table, KvType typ
                         .scale = 0.088f,
                         .out = out.data()};
   size_t turn = 0;
-  for (auto _ : state) {
+  const double seconds = seconds_of(state, [&] {
     args.keys = pool.keys(turn);
     args.values = pool.values(turn++);
     table.attention[static_cast<size_t>(type)](args);
-    benchmark::ClobberMemory();
-  }
+  });
   const auto pairs = static_cast<double>(shape.tokens * shape.group_size *
                                          (shape.first_position + shape.tokens / 2 + 1));
-  report_rates(state,
+  report_rates(state, seconds,
                2.0 * static_cast<double>(pool.tile_count * kv_tile_bytes(type, shape.head_dim)),
                4.0 * pairs * static_cast<double>(shape.head_dim));
 }
@@ -240,11 +246,8 @@ template <class Pass>
 void run_pass(benchmark::State& state, size_t n, double bytes_per_element, Pass pass) {
   std::vector<float> x = random_floats(n), y = random_floats(n);
   std::vector<Line> row = make_lines(8 * n);
-  for (auto _ : state) {
-    pass(x.data(), y.data(), row.front().bytes);
-    benchmark::ClobberMemory();
-  }
-  report_rates(state, static_cast<double>(n) * bytes_per_element, static_cast<double>(n));
+  const double seconds = seconds_of(state, [&] { pass(x.data(), y.data(), row.front().bytes); });
+  report_rates(state, seconds, static_cast<double>(n) * bytes_per_element, static_cast<double>(n));
 }
 
 /// A limit as a line of the report.
@@ -323,7 +326,8 @@ void register_passes(Isa isa) {
 void register_all() {
   const double read = measure_read_limit();
   register_limit("limit/read", "GB/s", read);
-  for (const Isa isa : usable_isas()) {
+  const auto isas = usable_isas();
+  for (const Isa isa : std::vector<Isa>(isas.rbegin(), isas.rend())) {
     const double multiply = bench::measure_multiply_rate(kernel_table(isa));
     if (multiply > 0)
       register_limit(fmt::format("limit/multiply/{}", isa_name(isa)), "GOP/s", multiply);

@@ -162,11 +162,22 @@ const CLI::App& parsed_command(const CLI::App& app) {
   return parsed.empty() ? app : parsed_command(*parsed.front());
 }
 
+/// "--kv: 1 required f16|f32|q8_0 missing" is how CLI11 says that a value is missing.
+std::string problem_of(const CLI::ParseError& error) {
+  constexpr std::string_view kBefore = ": 1 required ", kBehind = " missing";
+  const std::string_view problem = error.what();
+  const size_t at = problem.find(kBefore);
+  if (at == problem.npos || !problem.ends_with(kBehind)) return std::string(problem);
+  std::string_view values = problem.substr(at + kBefore.size());
+  values.remove_suffix(kBehind.size());
+  return fmt::format("{}: its value is missing; give {}", problem.substr(0, at), values);
+}
+
 /// What is wrong with the options, in one line.
 int report_parse_error(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = parsed_command(app);
   const bool has_commands = !command.get_subcommands([](const CLI::App*) { return true; }).empty();
-  std::string problem = error.what();
+  std::string problem = problem_of(error);
   const std::vector<std::string> extras = app.remaining(true);
   const auto is_option = [](const std::string& word) { return word.starts_with('-'); };
   if (const auto option = std::ranges::find_if(extras, is_option); option != extras.end())

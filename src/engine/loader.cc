@@ -20,7 +20,8 @@ Status choose_kernels(Engine::Impl& impl) {
     const auto named = kernels::isa_by_name(impl.options.isa);
     if (!named || std::ranges::find(usable, *named) == usable.end())
       return make_error(ErrorKind::usage,
-                        "--isa: '{}' is not to be had here; this machine runs: {}",
+                        "--isa: '{}' is not to be had here; give auto or one that this machine "
+                        "runs: {}",
                         impl.options.isa, usable_isa_names());
     isa = *named;
   }

@@ -28,7 +28,7 @@ Status set_count_or_auto(EngineOptions& options, std::string_view text) {
     return {};
   }
   auto value = parse_count(text, min, max);
-  if (!value) return value.error();
+  if (!value) return refusal(text, fmt::format("auto or a whole number from {} to {}", min, max));
   options.*member = *value;
   return {};
 }
@@ -52,9 +52,10 @@ Status set_size(EngineOptions& options, std::string_view text) {
 Status set_ram(EngineOptions& options, std::string_view text) {
   options.ram_bytes = 0;
   if (text == "auto") return {};
-  if (Status set = set_size<&EngineOptions::ram_bytes>(options, text); !set) return set;
-  if (options.ram_bytes > 0) return {};
-  return refusal(text, "auto or a size above 0");
+  const auto bytes = parse_size(text);
+  if (!bytes || *bytes == 0) return refusal(text, "auto or a size above 0 (8G, 300M)");
+  options.ram_bytes = *bytes;
+  return {};
 }
 
 /// One of a few words.
@@ -166,8 +167,8 @@ Status set_io(EngineOptions& options, std::string_view text) {
 
 constexpr OptionSpec kOptions[] = {
     {"--threads", "auto|N", "auto", "threads that compute",
-     "auto takes one for each performance core that affinity and the cgroup quota allow; fewer "
-     "leave cores to others",
+     "auto takes one for each physical performance core that affinity and the cgroup quota allow; "
+     "fewer leave cores to others",
      set_count_or_auto<&EngineOptions::threads, 1, 1024>},
     {"--ctx", "auto|N", "auto", "positions that a session can hold",
      "auto takes what an eighth of the memory holds, at most 8192 and what the model was trained "
@@ -176,7 +177,8 @@ constexpr OptionSpec kOptions[] = {
     {"--kv", "f16|f32|q8_0", "f16", "format of the KV cache",
      "f32 is closest to the definition, f16 takes half the memory, q8_0 about a quarter", set_kv},
     {"--isa", "auto|NAME|list", "auto", "instruction set of the kernels",
-     "results are the same to the last bit; for comparing speed and for reports of faults",
+     "list prints those of this machine; results are the same to the last bit; for comparing speed "
+     "and for reports of faults",
      set_isa},
     {"--ubatch", "N", "512", "tokens in one compute call of a prompt",
      "fewer take less memory, more are faster up to a point; results are the same",

@@ -182,6 +182,9 @@ TEST(Options, WrongValuesAreRefusedWithNameValueAndWhatIsAllowed) {
       EXPECT_TRUE(set.error().message.starts_with(std::string(spec.name) + ": "))
           << set.error().message;
       EXPECT_THAT(set.error().message, HasSubstr(fmt::format("'{}'", text)));
+      if (spec.values.starts_with("auto")) {
+        EXPECT_THAT(set.error().message, HasSubstr("give auto")) << "the way back to the default";
+      }
     }
   }
 }

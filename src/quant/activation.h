@@ -3,11 +3,12 @@
 // Weights in F32, F16 or BF16 meet float activations. Quantised weights meet activations quantised
 // to int8 once per row, by the scheme of the reference engine so that results stay close to it:
 //
-//   q8_256 (formats in super-blocks of 256): per 256 values, the value of largest magnitude `m`
-//     (the first of equals, with its sign) gives inverse = −127/m; q = round_half_even(x·inverse);
-//     scale = 1/inverse, float32. All zero: q = 0, scale = 0.
-//   q8_32 (formats in smaller blocks): per 32 values, a = max |x|, d = a/127; inverse = d ≠ 0 ? 1/d
-//     : 0; q = round_half_even(x·inverse); scale = f16_to_f32(f32_to_f16(d)).
+//   q8_256 (formats with blocks of 256 values: K, TQ, and IQ except IQ4_NL): per 256 values, the
+//     value of largest magnitude `m` (the first of equals, with its sign) gives inverse = −127/m;
+//     q = min(127, round_half_even(inverse·x)); scale = 1/inverse, float32. All zero: q = 0,
+//     scale = 0.
+//   q8_32 (formats with smaller blocks): per 32 values, a = max |x|, d = a/127; inverse = d ≠ 0 ?
+//     1/d : 0; q = round_half_even(x·inverse); scale = f16_to_f32(f32_to_f16(d)).
 //
 // Magnitudes compare as the bits of |x|, so NaN is above infinity. A product that is infinite or
 // NaN gives q = 0: a block of tiny subnormals becomes zeros, and a block that holds infinity or NaN

@@ -300,9 +300,13 @@ TEST(BadRequest, OptionsOutOfRange) {
   expect_refusal({"run", kModel, "-p", "x", "--isa", "abacus"}, kUsage,
                  {"--isa", "'abacus'", "ref"});
   expect_refusal({"run", kModel, "-p", "x", "--ram", "lots"}, kUsage,
-                 {"--ram: 'lots' is not a size"});
+                 {"--ram: 'lots' is not allowed; give auto or a size"});
   expect_refusal({"--isa", "ref", "demo"}, kUsage, {"--isa"});
-  expect_refusal({"run", kModel, "-p"}, kUsage, {"--prompt", "missing"});
+  expect_refusal({"run", kModel, "-p"}, kUsage, {"--prompt: its value is missing; give TEXT; see"});
+  expect_refusal({"run", kModel, "--kv"}, kUsage,
+                 {"--kv: its value is missing; give f16|f32|q8_0; see"});
+  expect_refusal({"bench", kModel, "--reps"}, kUsage,
+                 {"--reps: its value is missing; give N; see"});
 }
 
 }  // namespace
