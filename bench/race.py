@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 """Race sluice against llama.cpp on one machine: interleaved runs, medians, the ratio.
 
-  race.py MODEL --peer DIR [--sluice build/sluice] [--ram MIB] [--rounds 3] [--gen N] [--prompt N]
+  race.py MODEL --peer DIR [--ram MIB] [options]
 
 DIR holds llama.cpp's llama-completion and llama-bench, or an executable `run` that starts them
 (`DIR/run llama-bench ...`). With --ram both run in a memory control group of that many MiB (root,
 cgroup v1 or v2), page cache included and dropped before each run, as on a machine with less
 memory: then decode is compared on the same prompt, llama.cpp reading by mmap. Without it both hold
 the model in memory: then prefill and decode are compared with the better of llama.cpp's repack on
-and off.
+and off, and decode once more for the runs whose cores were near each other throughout, and for
+those whose cores were far apart (core_distance, which `make build` puts beside sluice, tells).
 
 Race on a quiet machine: with other work running, the peer's spinning threads collapse and the ratio
-says nothing. The load average is printed with the result.
+says nothing. The load average is printed before the result.
 """
 import argparse
 import json
@@ -100,8 +101,8 @@ def peer_streaming(options):
 
 def our_streaming(options):
     command = [options.sluice, "run", options.model, "-p", PROMPT, "-n", str(options.gen), "--temp",
-               "0", "--ignore-eos", "--ctx", "512", "--threads", str(options.threads), "--json",
-               "--quiet"]
+               "0", "--ignore-eos", "--ctx", "512", "--isa", options.isa, "--threads",
+               str(options.threads), "--json", "--quiet"]
     out, _, peak = run(command, options.ram)
     report = json.loads(out)
     report["group_peak_mib"] = peak
@@ -126,9 +127,13 @@ def race_streaming(options):
           f"ratio {rate / peer:.1f}")
 
 
+def distance_tool(options):
+    return pathlib.Path(options.sluice).parent / "core_distance"
+
+
 def core_placement(options):
     """'near' or 'far': whether two cores share their way to memory; 'unknown' without the tool."""
-    tool = pathlib.Path(options.sluice).parent / "core_distance"
+    tool = distance_tool(options)
     if not tool.exists():
         return "unknown"
     return "near" if float(subprocess.check_output([tool])) < NEAR_NS else "far"
@@ -233,24 +238,50 @@ def race_resident(options):
             print(f"  streaming with every expert resident: {100 * gain:+.1f} %")
 
 
-def main():
+def count(text):
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
+
+
+def check(parser, options):
+    """Says at once what would end a race in its middle, or change nothing."""
+    for path in (options.model, options.peer, options.sluice):
+        if not pathlib.Path(path).exists():
+            parser.error(f"there is no '{path}'")
+    if options.ram and (options.cores or options.streamed):
+        parser.error("--cores and --streamed are for races without --ram")
+    if options.cores and not distance_tool(options).exists():
+        parser.error(f"--cores needs '{distance_tool(options)}'; 'make build' makes it")
+
+
+def parse_options():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model")
-    parser.add_argument("--peer", required=True)
-    parser.add_argument("--sluice", default="build/sluice")
-    parser.add_argument("--ram", type=int, default=0)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--gen", type=int, default=64)
-    parser.add_argument("--peer-gen", type=int, default=12)
-    parser.add_argument("--prompt", type=int, default=512)
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    add = lambda name, fallback, text, kind=count: parser.add_argument(
+        name, type=kind, default=fallback, help=f"{text} (default: {fallback})")
+    parser.add_argument("model", metavar="MODEL", help="a GGUF file that both can run")
+    parser.add_argument("--peer", metavar="DIR", required=True, help="where llama.cpp is")
+    add("--sluice", "build/sluice", "the program to race", str)
+    parser.add_argument("--ram", metavar="MIB", type=count, help="memory for each, streamed")
+    add("--rounds", 3, "runs of each program")
+    add("--gen", 64, "tokens to decode")
+    add("--peer-gen", 12, "tokens that llama.cpp decodes with --ram, where it is slow")
+    add("--prompt", 512, "tokens of the prompt without --ram; 0 leaves prefill out", int)
+    add("--threads", os.cpu_count(), "threads of each")
+    add("--isa", "auto", "kernels of sluice; llama.cpp's are those of its build", str)
     parser.add_argument("--cores", choices=["near", "far"],
                         help="wait before each run until the cores are so, a minute at most")
     parser.add_argument("--streamed", action="store_true",
                         help="also stream with every expert resident")
-    parser.add_argument("--isa", default="auto")
     options = parser.parse_args()
+    check(parser, options)
+    return options
+
+
+def main():
+    options = parse_options()
     print(f"load average before: {os.getloadavg()[0]:.2f}; {os.cpu_count()} cores")
     race_streaming(options) if options.ram else race_resident(options)
 
