@@ -66,13 +66,14 @@ using MatmulFn = void (*)(const MatmulArgs&);
 
 /// Attention of several queries over the keys and values of one KV head.
 ///
-/// Token t (position p = first_position + t) sees keys 0 … p. Per query q, with s_j = dot(q, k_j) ·
-/// scale, keys are taken in ascending blocks of kAttentionBlock, running m = −∞, l = 0, o[d] = 0:
+/// Token t (position p = first_position + t) sees keys first_key … p. Per query q, with s_j =
+/// dot(q, k_j) · scale, keys are taken in ascending blocks of kAttentionBlock that begin at key 0,
+/// running m = −∞, l = 0, o[d] = 0, or with a sink m = the sink, l = 1:
 ///   m' = max(m, s_j of the block); c = exp_f32(m − m'); p_j = exp_f32(s_j − m')
 ///   l = fma(l, c, sum16 of p_j); o[d] = o[d]·c, then o[d] = fma(w_j[d], v_j[d], o[d]) for j
 ///   ascending
 ///   m = m'
-/// and at the end out[d] = o[d] / l. Keys beyond p take no part (in sum16 they count as +0).
+/// and at the end out[d] = o[d] / l. Other keys take no part (in sum16 they count as +0).
 ///
 ///   f16, f32  dot: chain over d ascending of acc = fma(q[d], k_j[d], acc) from +0; w_j[d] = p_j
 ///   q8_0      k and v are the int8 codes, with one scale a_j, b_j for each kKvBlock dimensions of
@@ -98,6 +99,8 @@ struct AttentionArgs {
   size_t token_count;
   size_t group_size;  ///< query heads that share this KV head
   size_t first_position;
+  size_t first_key = 0;          ///< < kAttentionBlock and ≤ first_position
+  const float* sinks = nullptr;  ///< [group_size]: a score each without a value; null: none
   const void* keys;    ///< [tile]: [head_dim][kKeyTile]; tile = position / kKeyTile, rest finite
   const void* values;  ///< [tile]: [kKeyTile][value_stride]; the last tile may end with the token
   size_t head_dim;
@@ -106,6 +109,10 @@ struct AttentionArgs {
   float* out;  ///< laid out as the queries
 };
 using AttentionFn = void (*)(const AttentionArgs&);
+
+/// Of swiglu_clamped.
+inline constexpr float kSwigluLimit = 7.0f;
+inline constexpr float kSwigluAlpha = 1.702f;
 
 /// The kernels of one ISA. Entries of type ids without a decoder are null.
 struct KernelTable {
@@ -128,11 +135,18 @@ struct KernelTable {
   void (*add_scaled)(float a, const float* x, size_t n, float* y) = nullptr;
   /// out[i] = silu_f32(gate[i]) · up[i]; out may be gate or up.
   void (*silu_multiply)(const float* gate, const float* up, size_t n, float* out) = nullptr;
+  /// out[i] = max(gate[i], 0) · up[i]; out may be gate or up.
+  void (*relu_multiply)(const float* gate, const float* up, size_t n, float* out) = nullptr;
+  /// The FFN of gpt-oss: with g = min(gate[i], kSwigluLimit) and u = up[i] clamped to ± it, out[i]
+  /// = (g / (1 + exp_f32(−(kSwigluAlpha · g)))) · (u + 1); out may be gate or up.
+  void (*swiglu_clamped)(const float* gate, const float* up, size_t n, float* out) = nullptr;
   /// e_i = exp_f32(x[i] − max); x[i] = e_i / sum16(e).
   void (*softmax)(float* x, size_t n) = nullptr;
   /// Rotates pairs (x[i], x[i + pairs]), i < pairs, in place:
   /// x[i] = fma(a, cos, −(b·sin)), x[i + pairs] = fma(a, sin, b·cos), with a, b the old values.
   void (*rope_neox)(float* x, const float* cos, const float* sin, size_t pairs) = nullptr;
+  /// The same of pairs (x[2i], x[2i + 1]).
+  void (*rope_adjacent)(float* x, const float* cos, const float* sin, size_t pairs) = nullptr;
   /// Stores one position's key of one head in its tile: tile[d][position % kKeyTile] = key[d].
   void (*store_key[kKvTypeCount])(const float* key, size_t head_dim, size_t position,
                                   void* keys) = {};

@@ -298,6 +298,16 @@ TEST(Reference, RopeTurnsPairsByTheirAngle) {
   EXPECT_FLOAT_EQ(x[3], 2 * 0.8f + 3 * 0.6f);
 }
 
+TEST(Reference, AdjacentPairsTurnAlike) {
+  float x[] = {1.0f, 0.0f, 2.0f, 3.0f};
+  const float cos[] = {0.0f, 0.6f}, sin[] = {1.0f, 0.8f};
+  table().rope_adjacent(x, cos, sin, 2);
+  EXPECT_EQ(x[0], 0.0f);
+  EXPECT_EQ(x[1], 1.0f);
+  EXPECT_FLOAT_EQ(x[2], 2 * 0.6f - 3 * 0.8f);
+  EXPECT_FLOAT_EQ(x[3], 2 * 0.8f + 3 * 0.6f);
+}
+
 TEST(Reference, AddAndAddScaled) {
   const float x[] = {1.0f, 2.0f, 3.0f};
   float y[] = {10.0f, 20.0f, 30.0f};

@@ -17,6 +17,8 @@ struct Shape {
   size_t group_size;
   size_t first_position;
   size_t tokens;
+  size_t first_key = 0;
+  bool has_sinks = false;
 };
 
 constexpr size_t kHeadDims[] = {8, 16, 24, 40, 64, 80, 96, 128, 256};
@@ -73,8 +75,9 @@ class AttentionCheck : public testing::TestWithParam<AttentionCase> {
   void compare(Shape shape, FloatKind query_kind, FloatKind cache_kind) {
     SCOPED_TRACE(testing::Message()
                  << "head " << shape.head_dim << ", group " << shape.group_size << ", first "
-                 << shape.first_position << ", tokens " << shape.tokens << "; "
-                 << name_of(query_kind) << " queries, " << name_of(cache_kind) << " cache");
+                 << shape.first_position << ", tokens " << shape.tokens << ", first key "
+                 << shape.first_key << (shape.has_sinks ? ", sinks; " : "; ") << name_of(query_kind)
+                 << " queries, " << name_of(cache_kind) << " cache");
     const Bytes keys = make_keys(shape, cache_kind);
     const Bytes values = make_values(shape, cache_kind);
     const size_t token_stride = shape.group_size * shape.head_dim + kPad;
@@ -82,12 +85,15 @@ class AttentionCheck : public testing::TestWithParam<AttentionCase> {
     Bytes queries(query_count * sizeof(float), 4);
     for (size_t i = 0; i < query_count; ++i)
       store_block(make_float(query_kind, random_), queries.data(), i);
+    const std::vector<float> sinks = make_floats(FloatKind::ordinary, shape.group_size, random_);
     AttentionArgs args = {
         .queries = queries.as<float>(),
         .token_stride = token_stride,
         .token_count = shape.tokens,
         .group_size = shape.group_size,
         .first_position = shape.first_position,
+        .first_key = shape.first_key,
+        .sinks = shape.has_sinks ? sinks.data() : nullptr,
         .keys = keys.data(),
         .values = values.data(),
         .head_dim = shape.head_dim,
@@ -119,6 +125,34 @@ TEST_P(AttentionCheck, EveryHeadAroundEveryBoundary) {
               FloatKind::ordinary);
       if (HasFailure()) return;
       ++turn;
+    }
+  }
+}
+
+TEST_P(AttentionCheck, TheFirstKeysMayBeOutOfSight) {
+  skip_unless_own(&KernelTable::attention);
+  if (IsSkipped()) return;
+  size_t turn = 0;
+  for (const size_t first_key : {1, 7, 15, 16, 17, 31, 47, 48, 62, 63}) {
+    for (const size_t behind : {0, 1, 15, 64, 100}) {
+      const size_t group_size = turn % 8 + 1;
+      const size_t tokens = turn % 3 + 1;
+      compare({40, group_size, first_key + behind, tokens, first_key, turn % 2 == 0},
+              FloatKind::ordinary, FloatKind::ordinary);
+      if (HasFailure()) return;
+      ++turn;
+    }
+  }
+}
+
+TEST_P(AttentionCheck, SinksTakePartInTheSum) {
+  skip_unless_own(&KernelTable::attention);
+  if (IsSkipped()) return;
+  for (size_t group_size = 1; group_size <= 8; ++group_size) {
+    for (const size_t first_position : {0, 63, 130}) {
+      compare({64, group_size, first_position, 5, 0, true}, FloatKind::ordinary,
+              FloatKind::ordinary);
+      if (HasFailure()) return;
     }
   }
 }

@@ -138,9 +138,17 @@ template <class Kv, size_t kQueries, size_t kTiles>
   }
 }
 
-/// Turns the dots with `count` keys into probabilities against the new maximum; returns the factor
-/// that corrects what was summed before.
-inline float update_softmax(Query& query, float scale, size_t count, float* p) {
+/// The keys first … last − 1 of a block, by their place in it.
+struct KeyRange {
+  size_t first;
+  size_t last;
+};
+
+/// Turns the dots with the keys of the range into probabilities against the new maximum; returns
+/// the factor that corrects what was summed before.
+inline float update_softmax(Query& query, float scale, KeyRange range, float* p) {
+  const size_t count = range.last;
+  for (size_t k = 0; k < range.first; ++k) p[k] = -std::numeric_limits<float>::infinity();
   __m512 maxima = _mm512_set1_ps(query.max);
   for (size_t k = 0; k < count; k += kKeyTile) {
     const __m512 score = _mm512_mul_ps(_mm512_load_ps(p + k), _mm512_set1_ps(scale));
@@ -159,12 +167,6 @@ inline float update_softmax(Query& query, float scale, size_t count, float* p) {
   query.max = max;
   return correction;
 }
-
-/// The keys first … last − 1 of a block, by their place in it.
-struct KeyRange {
-  size_t first;
-  size_t last;
-};
 
 /// Some dimensions of the outputs of a tile of queries: kVectors registers from d on.
 template <size_t kQueries, size_t kVectors>
@@ -232,15 +234,15 @@ inline void scale_probabilities(const Block<KvQ8_0>& values, size_t d, size_t co
 /// A block of values for kQueries queries. Where they belong to several tokens, the keys that not
 /// all of them see are added query by query.
 template <class Kv, size_t kQueries, size_t kVectors>
-inline void add_values(const AttentionArgs& args, const Block<Kv>& values, size_t d,
+inline void add_values(const AttentionArgs& args, const Block<Kv>& values, size_t d, size_t begin,
                        const size_t* seen, const BlockScores& scores, const float* corrections,
                        const Query* queries) {
   BlockScores scaled;
   if constexpr (Kv::kScaled)
     scale_probabilities<kQueries>(values, d, seen[kQueries - 1], scores, scaled);
   const auto* weights = Kv::kScaled ? scaled.p : scores.p;
-  add_values<Kv, kQueries, kVectors>(values, d, args.head_dim, {0, seen[0]}, weights, corrections,
-                                     queries);
+  add_values<Kv, kQueries, kVectors>(values, d, args.head_dim, {begin, seen[0]}, weights,
+                                     corrections, queries);
   const float unchanged = 1.0f;  // times 1 is exact
   for (size_t q = 1; q < kQueries; ++q)
     if (seen[q] > seen[0])
@@ -261,16 +263,17 @@ void attend_block(const AttentionArgs& args, size_t first_key, const Block<Kv>& 
   else
     for (size_t tile = 0; tile * kKeyTile < count; ++tile)
       score_tiles<Kv, kQueries, 1>(queries, args.head_dim, keys, tile, scores);
+  const size_t begin = first_key == 0 ? args.first_key : 0;
   float corrections[kQueries];
   for (size_t q = 0; q < kQueries; ++q)
     corrections[q] =
-        seen[q] > 0 ? update_softmax(queries[q], args.scale, seen[q], scores.p[q]) : 1.0f;
+        seen[q] > 0 ? update_softmax(queries[q], args.scale, {begin, seen[q]}, scores.p[q]) : 1.0f;
   constexpr size_t kVectors = kValueVectors<Kv>;
   size_t d = 0;
   for (; d + (kVectors - 1) * kLanes < args.head_dim; d += kVectors * kLanes)
-    add_values<Kv, kQueries, kVectors>(args, values, d, seen, scores, corrections, queries);
+    add_values<Kv, kQueries, kVectors>(args, values, d, begin, seen, scores, corrections, queries);
   for (; d < args.head_dim; d += kLanes)
-    add_values<Kv, kQueries, 1>(args, values, d, seen, scores, corrections, queries);
+    add_values<Kv, kQueries, 1>(args, values, d, begin, seen, scores, corrections, queries);
 }
 
 template <class Kv>
@@ -322,10 +325,12 @@ void attention(const AttentionArgs& args) {
     Query queries[kQueryChunk];
     for (size_t i = 0; i < count; ++i) {
       const size_t token = (first + i) / args.group_size;
-      const size_t offset =
-          token * args.token_stride + (first + i) % args.group_size * args.head_dim;
+      const size_t head = (first + i) % args.group_size;
+      const size_t offset = token * args.token_stride + head * args.head_dim;
+      const bool has_sink = args.sinks != nullptr;
       queries[i] = {args.queries + offset, args.out + offset, args.first_position + token + 1,
-                    -std::numeric_limits<float>::infinity(), 0.0f};
+                    has_sink ? args.sinks[head] : -std::numeric_limits<float>::infinity(),
+                    has_sink ? 1.0f : 0.0f};
       std::memset(queries[i].out, 0, args.head_dim * sizeof(float));
     }
     attend_chunk<Kv>(args, queries, count);

@@ -109,7 +109,8 @@ inline void score(const Query* queries, size_t head_dim, const Block<Kv>& keys, 
 
 /// Turns dots into probabilities. Keys that the query does not see score −∞: they are never the
 /// largest and add +0. A query that sees none of the block keeps its state: its correction is 1.
-inline void advance_softmax(Query& query, float scale, float* scores) {
+inline void advance_softmax(Query& query, size_t begin, float scale, float* scores) {
+  for (size_t j = 0; j < begin; ++j) scores[j] = -__builtin_inff();
   for (size_t j = query.visible; j < kAttentionBlock; ++j) scores[j] = -__builtin_inff();
   float32x4_t maxima = vdupq_n_f32(query.max);
   for (size_t j = 0; j < kAttentionBlock; j += kLanes) {
@@ -166,7 +167,7 @@ inline void add_values(const Block<Kv>& values, size_t d, size_t first, size_t l
 /// o = o · correction, then the values by their weights. The queries of a tile see different
 /// numbers of keys only at the end of their range: what all see comes first, then each one's rest.
 template <size_t N, class Kv>
-inline void add_values(const Query* queries, size_t head_dim, const Block<Kv>& values,
+inline void add_values(const Query* queries, size_t head_dim, const Block<Kv>& values, size_t begin,
                        const Scores* p) {
   alignas(64) Scores scaled[Kv::kScaled ? N : 1];
   const Scores* weights = Kv::kScaled ? scaled : p;
@@ -183,7 +184,7 @@ inline void add_values(const Query* queries, size_t head_dim, const Block<Kv>& v
             vmulq_n_f32(load_some(queries[n].out + at, left(at, head_dim)), queries[n].correction);
       }
     const size_t shared = queries[0].visible;
-    add_values<N>(values, d, 0, shared, weights, o);
+    add_values<N>(values, d, begin, shared, weights, o);
 #pragma GCC unroll 4
     for (size_t n = 0; n < N; ++n) {
       add_values<1>(values, d, shared, queries[n].visible, weights + n, o + n);
@@ -208,20 +209,23 @@ inline void attend_block(const AttentionArgs& args, Query* queries, size_t first
   alignas(64) Scores scores[N];
   for (size_t tile = 0; tile * kKeyTile < queries[N - 1].visible; ++tile)
     score<N>(queries, args.head_dim, keys, tile, scores);
-  for (size_t n = 0; n < N; ++n) advance_softmax(queries[n], args.scale, scores[n]);
-  add_values<N>(queries, args.head_dim, values, scores);
+  const size_t begin = first_key == 0 ? args.first_key : 0;
+  for (size_t n = 0; n < N; ++n) advance_softmax(queries[n], begin, args.scale, scores[n]);
+  add_values<N>(queries, args.head_dim, values, begin, scores);
 }
 
 inline Query start_query(const AttentionArgs& args, size_t index) {
   const size_t t = index / args.group_size;
-  const size_t offset = t * args.token_stride + index % args.group_size * args.head_dim;
+  const size_t j = index % args.group_size;
+  const size_t offset = t * args.token_stride + j * args.head_dim;
+  const bool has_sink = args.sinks != nullptr;
   __builtin_memset(args.out + offset, 0, args.head_dim * sizeof(float));
   return {.q = args.queries + offset,
           .out = args.out + offset,
           .key_count = args.first_position + t + 1,
           .visible = 0,
-          .max = -__builtin_inff(),
-          .sum = 0.0f,
+          .max = has_sink ? args.sinks[j] : -__builtin_inff(),
+          .sum = has_sink ? 1.0f : 0.0f,
           .correction = 0.0f};
 }
 

@@ -45,32 +45,34 @@ float weight(const AttentionArgs& args, size_t position, size_t d, float p) {
   return p * scale_of(args.values, args.value_stride, position, d);
 }
 
-/// One query that sees the keys 0 … key_count − 1. `out` is o of the definition all along.
+/// One query that sees the keys first_key … key_count − 1. `out` is o of the definition all along.
 template <class Kv>
-void attend(const AttentionArgs& args, const float* query, size_t key_count, float* out) {
+void attend(const AttentionArgs& args, const float* query, const float* sink, size_t key_count,
+            float* out) {
   const auto* values = static_cast<const typename Kv::Element*>(args.values);
-  float max = -std::numeric_limits<float>::infinity();
-  float sum = 0.0f;
+  float max = sink != nullptr ? *sink : -std::numeric_limits<float>::infinity();
+  float sum = sink != nullptr ? 1.0f : 0.0f;
   for (size_t d = 0; d < args.head_dim; ++d) out[d] = 0.0f;
   for (size_t first = 0; first < key_count; first += kAttentionBlock) {
     const size_t left = key_count - first;
     const size_t count = left < kAttentionBlock ? left : kAttentionBlock;
+    const size_t begin = first == 0 ? args.first_key : 0;
     float p[kAttentionBlock];
     float new_max = max;
-    for (size_t j = 0; j < count; ++j) {
+    for (size_t j = begin; j < count; ++j) {
       p[j] = dot<Kv>(args, query, first + j) * args.scale;
       new_max = p[j] > new_max ? p[j] : new_max;
     }
     const float correction = exp_f32(max - new_max);
     Sum16 block_sum;
-    for (size_t j = 0; j < count; ++j) {
+    for (size_t j = begin; j < count; ++j) {
       p[j] = exp_f32(p[j] - new_max);
       block_sum.lane(j) += p[j];
     }
     sum = std::fma(sum, correction, block_sum.total());
     for (size_t d = 0; d < args.head_dim; ++d) {
       float o = out[d] * correction;
-      for (size_t j = 0; j < count; ++j) {
+      for (size_t j = begin; j < count; ++j) {
         const auto value = values[value_index<Kv>(args.value_stride, first + j, d)];
         o = std::fma(weight<Kv>(args, first + j, d, p[j]), Kv::widen(value), o);
       }
@@ -86,7 +88,8 @@ void attention(const AttentionArgs& args) {
   for (size_t t = 0; t < args.token_count; ++t) {
     for (size_t j = 0; j < args.group_size; ++j) {
       const size_t offset = t * args.token_stride + j * args.head_dim;
-      attend<Kv>(args, args.queries + offset, args.first_position + t + 1, args.out + offset);
+      attend<Kv>(args, args.queries + offset, args.sinks != nullptr ? args.sinks + j : nullptr,
+                 args.first_position + t + 1, args.out + offset);
     }
   }
 }

@@ -27,6 +27,19 @@ void silu_multiply(const float* gate, const float* up, size_t n, float* out) {
   for (size_t i = 0; i < n; ++i) out[i] = silu_f32(gate[i]) * up[i];
 }
 
+void relu_multiply(const float* gate, const float* up, size_t n, float* out) {
+  for (size_t i = 0; i < n; ++i) out[i] = (gate[i] > 0.0f ? gate[i] : 0.0f) * up[i];
+}
+
+void swiglu_clamped(const float* gate, const float* up, size_t n, float* out) {
+  for (size_t i = 0; i < n; ++i) {
+    const float g = gate[i] < kSwigluLimit ? gate[i] : kSwigluLimit;
+    const float below = up[i] < kSwigluLimit ? up[i] : kSwigluLimit;
+    const float u = below > -kSwigluLimit ? below : -kSwigluLimit;
+    out[i] = g / (1.0f + exp_f32(-(kSwigluAlpha * g))) * (u + 1.0f);
+  }
+}
+
 void softmax(float* x, size_t n) {
   float max = -std::numeric_limits<float>::infinity();
   for (size_t i = 0; i < n; ++i) max = x[i] > max ? x[i] : max;
@@ -39,13 +52,23 @@ void softmax(float* x, size_t n) {
   for (size_t i = 0; i < n; ++i) x[i] = x[i] / total;
 }
 
+namespace {
+
+void rotate(float& x, float& y, float cos, float sin) {
+  const float a = x;
+  const float b = y;
+  x = std::fma(a, cos, -(b * sin));
+  y = std::fma(a, sin, b * cos);
+}
+
+}  // namespace
+
 void rope_neox(float* x, const float* cos, const float* sin, size_t pairs) {
-  for (size_t i = 0; i < pairs; ++i) {
-    const float a = x[i];
-    const float b = x[i + pairs];
-    x[i] = std::fma(a, cos[i], -(b * sin[i]));
-    x[i + pairs] = std::fma(a, sin[i], b * cos[i]);
-  }
+  for (size_t i = 0; i < pairs; ++i) rotate(x[i], x[i + pairs], cos[i], sin[i]);
+}
+
+void rope_adjacent(float* x, const float* cos, const float* sin, size_t pairs) {
+  for (size_t i = 0; i < pairs; ++i) rotate(x[2 * i], x[2 * i + 1], cos[i], sin[i]);
 }
 
 }  // namespace sluice::kernels::ref

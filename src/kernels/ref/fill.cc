@@ -63,6 +63,9 @@ void fill(KernelTable& table) {
   table.silu_multiply = silu_multiply;
   table.softmax = softmax;
   table.rope_neox = rope_neox;
+  table.rope_adjacent = rope_adjacent;
+  table.relu_multiply = relu_multiply;
+  table.swiglu_clamped = swiglu_clamped;
 }
 
 }  // namespace sluice::kernels::ref

@@ -57,6 +57,9 @@ void add_scaled(float a, const float* x, size_t n, float* y);
 void silu_multiply(const float* gate, const float* up, size_t n, float* out);
 void softmax(float* x, size_t n);
 void rope_neox(float* x, const float* cos, const float* sin, size_t pairs);
+void relu_multiply(const float* gate, const float* up, size_t n, float* out);
+void swiglu_clamped(const float* gate, const float* up, size_t n, float* out);
+void rope_adjacent(float* x, const float* cos, const float* sin, size_t pairs);
 
 /// Every entry of the table.
 void fill(KernelTable& table);
