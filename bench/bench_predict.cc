@@ -30,7 +30,7 @@ struct Model {
     config.expert_count = kExperts;
     config.expert_used_count = kUsed;
     config.head_dim = 128;
-    config.rotated_dim = 128;
+    config.rope.rotated_dim = 128;
     config.layers.resize(kLayers, {16, 4});
     config.vocabulary_size = 32;
     const Matrix norm_row{Dtype::f32, 1, kHidden, kHidden * sizeof(float), bytes(norm.data())};
@@ -38,7 +38,8 @@ struct Model {
     for (size_t layer = 0; layer < kLayers; ++layer) {
       LayerWeights weights;
       weights.ffn_norm = norm_row;
-      weights.query = weights.key = weights.value = weights.attention_output = square;
+      weights.query.weight = weights.key.weight = weights.value.weight = square;
+      weights.attention_output.weight = square;
       weights.router = {Dtype::f32, kExperts, kHidden, kHidden * sizeof(float),
                         bytes(routers.data() + layer * kExperts * kHidden)};
       map.dense.layers.push_back(weights);

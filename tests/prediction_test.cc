@@ -175,7 +175,7 @@ TEST_F(Prediction3Layers, AskingDisturbsNothing) {
     ask();
     used->expert_down(works, batch);
     ask();
-    used->combine(1, batch);
+    used->combine(1, 1, batch);
     ask();
     Floats logits(config().vocabulary_size);
     used->output(1, batch.hidden, logits.data());

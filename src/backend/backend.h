@@ -49,6 +49,7 @@ struct BatchBuffers {
   /// [format][pair][expert_hidden_size]: silu(gate) · up, in the format that down wants.
   ActivationRows activated[kActivationFormatCount];
   float* expert_output = nullptr;  ///< [pair][hidden_size]
+  float* shared_output = nullptr;  ///< [token][hidden_size], of the shared expert; may be null
 };
 
 /// Routers that one call of predict() may ask.
@@ -60,6 +61,8 @@ struct ExpertWork {
   const int32_t* tokens = nullptr;  ///< [token_count] rows of ffn_input
   size_t token_count = 0;
   size_t first_pair = 0;
+  uint32_t layer = 0;
+  int32_t expert = kNoExpert;  ///< whose biases are added; none: an FFN that every token passes
 };
 
 class Backend {
@@ -74,7 +77,14 @@ class Backend {
   virtual void attention_block(size_t layer, size_t first_position, size_t token_count,
                                KvCache& cache, float* hidden) = 0;
 
-  /// For tokens [first, first + count): normalises the FFN input, chooses experts.
+  /// For tokens [first, first + count): normalises the FFN input.
+  virtual void prepare_ffn(size_t layer, size_t first, size_t count, const BatchBuffers& batch) = 0;
+
+  /// For tokens [first, first + count): chooses experts by what the layer starts from, before its
+  /// attention block. For families whose router does not wait for attention.
+  virtual void route_early(size_t layer, size_t first, size_t count, const BatchBuffers& batch) = 0;
+
+  /// For tokens [first, first + count): normalises the FFN input and chooses experts by it.
   virtual void route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) = 0;
 
   /// logits[i] = router of layers[i] · norm_of_that_layer(hidden): what route() would see before
@@ -89,8 +99,12 @@ class Backend {
   /// expert_output = down · activated for every pair of the works.
   virtual void expert_down(std::span<const ExpertWork> works, const BatchBuffers& batch) = 0;
 
-  /// hidden += Σ weight · expert_output in routing order, for every token of the batch.
-  virtual void combine(size_t token_count, const BatchBuffers& batch) = 0;
+  /// hidden += scale · Σ weight · expert_output in routing order, for every token of the batch;
+  /// then hidden += scale · shared_output, if there is any, by the measure of the layer's shared
+  /// gate.
+  virtual void combine(size_t layer, size_t token_count, const BatchBuffers& batch) = 0;
+  /// hidden += scale · expert_output, for every token of a batch of a dense layer.
+  virtual void add_ffn(size_t token_count, const BatchBuffers& batch) = 0;
 
   /// logits[t] = head · norm(hidden[t]), for at most the ubatch size.
   virtual void output(size_t token_count, const float* hidden, float* logits) = 0;

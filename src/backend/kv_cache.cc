@@ -20,11 +20,13 @@ KvCache::KvCache(const ModelConfig& config, size_t context_tokens, KvType type)
       context_token_max_(context_tokens),
       value_stride_(round_up(config.head_dim, kernels::kKeyTile)) {
   const uint64_t positions = round_up(context_tokens, kernels::kAttentionBlock);
-  const auto bytes = [&](size_t row_elements) {
-    return round_up(positions / kernels::kKeyTile * kernels::kv_tile_bytes(type, row_elements), 64);
+  const auto bytes = [&](uint64_t tile_bytes) {
+    return round_up(positions / kernels::kKeyTile * tile_bytes, 64);
   };
-  key_bytes_ = bytes(config.head_dim);
-  head_bytes_ = key_bytes_ + bytes(value_stride_);
+  key_tile_bytes_ = kernels::kv_tile_bytes(type, config.head_dim);
+  value_tile_bytes_ = kernels::kv_tile_bytes(type, value_stride_);
+  key_bytes_ = bytes(key_tile_bytes_);
+  head_bytes_ = key_bytes_ + bytes(value_tile_bytes_);
   size_t heads = 0;
   for (const LayerConfig& layer : config.layers) {
     first_head_.push_back(heads);
@@ -50,6 +52,8 @@ KvCache::KvCache(KvCache&& other) noexcept
       type_(other.type_),
       context_token_max_(other.context_token_max_),
       value_stride_(other.value_stride_),
+      key_tile_bytes_(other.key_tile_bytes_),
+      value_tile_bytes_(other.value_tile_bytes_),
       key_bytes_(other.key_bytes_),
       head_bytes_(other.head_bytes_),
       first_head_(std::move(other.first_head_)) {}

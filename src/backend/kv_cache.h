@@ -34,22 +34,29 @@ class KvCache {
   KvType type() const { return type_; }
   size_t context_token_max() const { return context_token_max_; }
 
-  std::byte* keys(size_t layer, size_t kv_head) const {
-    return arena_.begin() + (first_head_[layer] + kv_head) * head_bytes_;
+  /// From `position` on. REQUIRES: position is a multiple of kernels::kKeyTile.
+  std::byte* keys(size_t layer, size_t kv_head, size_t position = 0) const {
+    return head(layer, kv_head) + position / kernels::kKeyTile * key_tile_bytes_;
   }
-  std::byte* values(size_t layer, size_t kv_head) const {
-    return keys(layer, kv_head) + key_bytes_;
+  std::byte* values(size_t layer, size_t kv_head, size_t position = 0) const {
+    return head(layer, kv_head) + key_bytes_ + position / kernels::kKeyTile * value_tile_bytes_;
   }
   size_t value_stride() const { return value_stride_; }  ///< in elements
 
  private:
   KvCache(const ModelConfig& config, size_t context_tokens, KvType type);
 
+  std::byte* head(size_t layer, size_t kv_head) const {
+    return arena_.begin() + (first_head_[layer] + kv_head) * head_bytes_;
+  }
+
   os::Arena arena_;
   Ledger* ledger_ = nullptr;
   KvType type_;
   size_t context_token_max_;
   size_t value_stride_;
+  uint64_t key_tile_bytes_;
+  uint64_t value_tile_bytes_;
   uint64_t key_bytes_;   ///< of one head
   uint64_t head_bytes_;  ///< keys and values of one head
   std::vector<size_t>

@@ -47,7 +47,7 @@ void state_facts(Engine::Impl& impl) {
                 .expert_count = config.expert_count,
                 .expert_used_count = config.expert_used_count,
                 .dense_bytes = weights.dense_bytes(),
-                .expert_bytes = weights.experts.front().expert_bytes(),
+                .expert_bytes = weights.first_experts().expert_bytes(),
                 .experts_bytes = weights.expert_bytes(),
                 .expert_bytes_per_token = expert_bytes_per_token,
                 .active_bytes_per_token = expert_bytes_per_token + weights.dense_bytes_per_token()};
@@ -95,7 +95,8 @@ MemoryPlan make_memory_plan(const Engine::Impl& impl) {
 /// Reads of expert size tell what the drive gives to expert reads.
 void probe_drive(Engine::Impl& impl, const MemoryPlan& memory) {
   constexpr uint64_t kBytesMax = 64 * kMiB;
-  const auto& parts = impl.model->weights().experts.front().parts();
+  const auto parts = impl.model->weights().first_experts().parts();
+  if (parts.empty()) return;  // nothing will be streamed
   // The expert cache is not there yet, and its memory free: the experts of a token at least, even
   // where the budget has no room for them.
   const uint64_t free_bytes = std::max(memory.cache_bytes_max, cache_bytes_min(impl));

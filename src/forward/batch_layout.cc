@@ -12,14 +12,38 @@ constexpr size_t kLogitsTokens = 32;
 
 using Formats = std::array<bool, kActivationFormatCount>;
 
-/// The activation formats that some expert matrix of the kinds asks for.
-Formats formats_wanted(const WeightMap& map, bool down) {
-  Formats wanted{};
+/// What FFNs of one kind ask for: formats of their input and of what down multiplies.
+struct FfnNeeds {
+  Formats input{};
+  Formats inner{};
+  uint64_t width = 0;
+
+  void add(Formats& formats, const Matrix& matrix) {
+    formats[static_cast<size_t>(dtype_info(matrix.dtype).activation)] = true;
+  }
+};
+
+FfnNeeds expert_needs(const ModelConfig& config, const WeightMap& map) {
+  FfnNeeds needs;
+  needs.width = config.expert_hidden_size;
   for (const ExpertLayout& layer : map.experts)
     for (const ExpertPart& part : layer.parts())
-      if ((part.kind == ExpertPartKind::down) == down)
-        wanted[static_cast<size_t>(dtype_info(part.shape.dtype).activation)] = true;
-  return wanted;
+      needs.add(part.kind == ExpertPartKind::down ? needs.inner : needs.input, part.shape);
+  return needs;
+}
+
+FfnNeeds dense_needs(const WeightMap& map) {
+  FfnNeeds needs;
+  for (const LayerWeights& layer : map.dense.layers) {
+    const DenseFfn& ffn = layer.dense_ffn();
+    if (!ffn.present()) continue;
+    needs.add(needs.input, ffn.gate);
+    needs.add(needs.input, ffn.up);
+    needs.add(needs.inner, ffn.down);
+    if (layer.shared_gate.present()) needs.add(needs.input, layer.shared_gate);
+    needs.width = std::max<uint64_t>(needs.width, ffn.down.cols);
+  }
+  return needs;
 }
 
 }  // namespace
@@ -44,16 +68,19 @@ BatchLayout::BatchLayout(const ModelConfig& config, const WeightMap& map,
   hidden_ = take(limits.step_token_max, config.hidden_size * sizeof(float));
   experts_ = take(tokens, used_count_ * sizeof(int32_t));
   weights_ = take(tokens, used_count_ * sizeof(float));
-  const Formats input = formats_wanted(map, false);
-  const Formats inner = formats_wanted(map, true);
+  const FfnNeeds experts = expert_needs(config, map);
+  const FfnNeeds dense = dense_needs(map);
   for (size_t i = 0; i < kActivationFormatCount; ++i) {
-    const auto format = static_cast<ActivationFormat>(i);
-    if (input[i])
-      ffn_input_[i] = take(tokens, activation_layout(format, config.hidden_size).row_bytes);
-    if (inner[i])
-      activated_[i] = take(pairs, activation_layout(format, config.expert_hidden_size).row_bytes);
+    const auto row_bytes = [&](uint64_t cols) {
+      return activation_layout(static_cast<ActivationFormat>(i), cols).row_bytes;
+    };
+    if (experts.input[i] || dense.input[i])
+      ffn_input_[i] = take(tokens, row_bytes(config.hidden_size));
+    if (experts.inner[i]) activated_[i] = take(pairs, row_bytes(experts.width));
+    if (dense.inner[i]) dense_activated_[i] = take(tokens, row_bytes(dense.width));
   }
   expert_output_ = take(pairs, config.hidden_size * sizeof(float));
+  if (dense.width > 0) dense_output_ = take(tokens, config.hidden_size * sizeof(float));
   logits_ = take(logits_token_max(limits), config.vocabulary_size * sizeof(float));
 }
 
@@ -79,6 +106,18 @@ BatchBuffers BatchLayout::place(std::byte* memory) const {
     batch.activated[i] = rows_at(activated_[i]);
   }
   batch.expert_output = floats(expert_output_);
+  if (dense_output_.stride > 0) batch.shared_output = floats(dense_output_);
+  return batch;
+}
+
+BatchBuffers BatchLayout::place_dense_ffn(std::byte* memory) const {
+  BatchBuffers batch = place(memory);
+  for (size_t i = 0; i < kActivationFormatCount; ++i) {
+    const Rows& rows = dense_activated_[i];
+    batch.activated[i] =
+        rows.stride == 0 ? ActivationRows{} : ActivationRows{memory + rows.offset, rows.stride};
+  }
+  batch.expert_output = batch.shared_output;
   return batch;
 }
 

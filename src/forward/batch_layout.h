@@ -28,6 +28,9 @@ class BatchLayout {
   float* hidden(std::byte* memory) const;
   /// The arrays of one batch of it, but for `hidden` and pair_of, which belong to others.
   BatchBuffers place(std::byte* memory) const;
+  /// The same for what every token passes, a dense layer's FFN or the shared expert: pairs are
+  /// tokens, and expert_output is shared_output.
+  BatchBuffers place_dense_ffn(std::byte* memory) const;
   float* logits(std::byte* memory) const;
 
  private:
@@ -40,8 +43,8 @@ class BatchLayout {
 
   uint64_t bytes_ = 0;
   size_t used_count_;
-  Rows hidden_, experts_, weights_, expert_output_, logits_;
-  std::array<Rows, kActivationFormatCount> ffn_input_, activated_;
+  Rows hidden_, experts_, weights_, expert_output_, dense_output_, logits_;
+  std::array<Rows, kActivationFormatCount> ffn_input_, activated_, dense_activated_;
 };
 
 }  // namespace sluice

@@ -1,6 +1,7 @@
 #include "forward/forward_pass.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/units.h"
 #include "forward/batch_layout.h"
@@ -43,6 +44,11 @@ Status ForwardPass::run_layer(uint32_t layer, const Batch& part, KvCache& cache,
   const size_t ubatch = limits_.ubatch_token_max;
   batch_.hidden = hidden_ + part.first * config_.hidden_size;
 
+  const bool has_experts = map_.experts[layer].expert_count() > 0;
+  const bool routes_early = has_experts && config_.architecture->router_sees_layer_input;
+  for (size_t first = 0; routes_early && first < part.token_count; first += ubatch)
+    backend_.route_early(layer, first, std::min(ubatch, part.token_count - first), batch_);
+
   // Every token looks back at the tokens before it, whose keys this loop has just stored. Most of a
   // long prompt's time goes here, so this is also where Ctrl-C is heard.
   for (size_t first = 0; first < part.token_count; first += ubatch) {
@@ -56,8 +62,21 @@ Status ForwardPass::run_layer(uint32_t layer, const Batch& part, KvCache& cache,
   }
 
   // The router says which experts each token needs; only now is it known what to read.
-  for (size_t first = 0; first < part.token_count; first += ubatch)
-    backend_.route(layer, first, std::min(ubatch, part.token_count - first), batch_);
+  for (size_t first = 0; first < part.token_count; first += ubatch) {
+    const size_t count = std::min(ubatch, part.token_count - first);
+    if (has_experts && !routes_early)
+      backend_.route(layer, first, count, batch_);
+    else
+      backend_.prepare_ffn(layer, first, count, batch_);
+  }
+  if (has_experts) return run_experts(layer, part, stop);
+  if (lookahead_ != nullptr) lookahead_->look_ahead(layer, batch_);
+  compute_dense_ffn(layer, part.token_count);
+  backend_.add_ffn(part.token_count, dense_batch_);
+  return {};
+}
+
+Status ForwardPass::run_experts(uint32_t layer, const Batch& part, const std::atomic<bool>* stop) {
   const std::span<const int32_t> chosen(batch_.routing.experts,
                                         part.token_count * config_.expert_used_count);
   grouping_.group(chosen, map_.experts[layer].expert_count(), part.tokens_behind);
@@ -65,14 +84,27 @@ Status ForwardPass::run_layer(uint32_t layer, const Batch& part, KvCache& cache,
   store_.begin_layer(layer, chosen, part.ranking);
   moe_.start(layer, grouping_, part.ranking);
 
-  // While the drive has its orders, the next layers' experts are guessed.
+  // While the drive has its orders, the next layers' experts are guessed, and the shared expert,
+  // which is always here, computes.
   if (lookahead_ != nullptr) lookahead_->look_ahead(layer, batch_);
+  if (map_.dense.layers[layer].shared.present()) compute_dense_ffn(layer, part.token_count);
 
   // Resident experts compute while the missing ones are on their way. The sum is taken in routing
   // order, never in the order of arrival.
   if (Status done = moe_.finish(grouping_, batch_, stop); !done) return done;
-  backend_.combine(part.token_count, batch_);
+  backend_.combine(layer, part.token_count, batch_);
   return {};
+}
+
+/// An FFN that every token of the batch passes is an expert that all have chosen.
+void ForwardPass::compute_dense_ffn(uint32_t layer, size_t token_count) {
+  dense_batch_.hidden = batch_.hidden;
+  const ExpertWork work{.view = map_.dense.layers[layer].dense_ffn().view(),
+                        .tokens = every_token_.data(),
+                        .token_count = token_count,
+                        .layer = layer};
+  backend_.expert_gate_up({&work, 1}, dense_batch_);
+  backend_.expert_down({&work, 1}, dense_batch_);
 }
 
 void ForwardPass::give_logits(size_t token_count, LogitsWanted wanted, const LogitsSink& sink) {
@@ -100,8 +132,11 @@ ForwardPass::ForwardPass(const ModelConfig& config, const WeightMap& map, Backen
       grouping_(limits.batch_token_max, config.expert_used_count, config.expert_count),
       moe_(backend, store, config.expert_count, limits.pairs_per_step),
       // There are no more than have not been chosen.
-      runners_up_(std::min<size_t>(limits.runner_up_count,
-                                   config.expert_count - config.expert_used_count)) {}
+      runners_up_(
+          std::min<size_t>(limits.runner_up_count, config.expert_count - config.expert_used_count)),
+      every_token_(limits.batch_token_max) {
+  std::iota(every_token_.begin(), every_token_.end(), 0);
+}
 
 Result<std::unique_ptr<ForwardPass>> ForwardPass::make(const ModelConfig& config,
                                                        const WeightMap& map, Backend& backend,
@@ -147,6 +182,7 @@ void ForwardPass::place_buffers(size_t token_count) {
   CHECK(token_count > 0 && layout.bytes() <= reserved_bytes_);
   batch_ = layout.place(arena_.begin());
   batch_.pair_of = grouping_.pair_of();
+  dense_batch_ = layout.place_dense_ffn(arena_.begin());
   if (token_count == 1) {
     batch_.routing.runners_up = runners_up_.data();
     batch_.routing.runner_up_count = runners_up_.size();

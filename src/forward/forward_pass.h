@@ -83,6 +83,8 @@ class ForwardPass {
   void place_buffers(size_t token_count);
   Status run_layer(uint32_t layer, const Batch& part, KvCache& cache,
                    const std::atomic<bool>* stop);
+  Status run_experts(uint32_t layer, const Batch& part, const std::atomic<bool>* stop);
+  void compute_dense_ffn(uint32_t layer, size_t token_count);
   void give_logits(size_t token_count, LogitsWanted wanted, const LogitsSink& sink);
 
   const ModelConfig& config_;
@@ -99,8 +101,10 @@ class ForwardPass {
   uint64_t reserved_bytes_ = 0;
   size_t reserved_token_count_ = 0;
   BatchBuffers batch_;
-  float* hidden_ = nullptr;  ///< [step tokens][hidden_size]
-  float* logits_ = nullptr;  ///< [logits_tokens][vocabulary]
+  BatchBuffers dense_batch_;          ///< the same, for what every token passes
+  std::vector<int32_t> every_token_;  ///< 0, 1, 2, …
+  float* hidden_ = nullptr;           ///< [step tokens][hidden_size]
+  float* logits_ = nullptr;           ///< [logits_tokens][vocabulary]
 };
 
 }  // namespace sluice

@@ -71,7 +71,9 @@ void MoeLayer::acquire_more(const Grouping& grouping) {
     const ExpertWork work{.view = store_.view(lease),
                           .tokens = grouping.token_of_pair() + group.first_pair,
                           .token_count = group.token_count,
-                          .first_pair = group.first_pair};
+                          .first_pair = group.first_pair,
+                          .layer = layer_,
+                          .expert = static_cast<int32_t>(group.expert)};
     active_.push_back({std::move(lease), work, Stage::gate_up});
     ++next_;
   }

@@ -47,7 +47,10 @@ class LookingBackend final : public Backend {
   void attention_block(size_t, size_t, size_t, KvCache&, float*) override {}
   void route(size_t, size_t, size_t, const BatchBuffers&) override {}
   void predict(std::span<const uint32_t>, const float*, float*) override {}
-  void combine(size_t, const BatchBuffers&) override {}
+  void combine(size_t, size_t, const BatchBuffers&) override {}
+  void add_ffn(size_t, const BatchBuffers&) override {}
+  void prepare_ffn(size_t, size_t, size_t, const BatchBuffers&) override {}
+  void route_early(size_t, size_t, size_t, const BatchBuffers&) override {}
   void output(size_t, const float*, float*) override {}
 
  private:

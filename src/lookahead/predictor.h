@@ -23,8 +23,8 @@ namespace sluice {
 
 /// What one token is at a layer when its router has spoken.
 struct TokenState {
-  /// After the layer's attention block. (A model with shared experts will want their output added:
-  /// it is known without any read. None is supported yet; the place to add it is the caller.)
+  /// After the layer's attention block. (What shared experts would add is known without any
+  /// read and left out here; the place to add it is the caller.)
   const float* hidden = nullptr;
   /// What the router has chosen; empty at a dense layer.
   std::span<const int32_t> experts = {};

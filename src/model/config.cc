@@ -15,21 +15,17 @@ constexpr uint64_t kLayerCountMax = 4096;
 
 /// Keys (after "<architecture>.") that change the arithmetic in ways not implemented for the
 /// families of the table. A value that switches the feature off is harmless.
-constexpr std::array<std::string_view, 12> kUnimplementedKeys{"attention.sliding_window",
-                                                              "attention.clamp_kqv",
-                                                              "attention.max_alibi_bias",
-                                                              "attention.scale",
-                                                              "attn_logit_softcapping",
-                                                              "final_logit_softcapping",
-                                                              "logit_scale",
-                                                              "residual_scale",
-                                                              "embedding_scale",
-                                                              "expert_shared_count",
-                                                              "expert_group_count",
-                                                              "leading_dense_block_count"};
+constexpr std::array<std::string_view, 4> kUnimplementedKeys{
+    "attention.clamp_kqv", "attention.max_alibi_bias", "attn_logit_softcapping",
+    "final_logit_softcapping"};
 
-/// Keys that are read below, or describe the file without changing the arithmetic.
-constexpr std::array<std::string_view, 23> kKnownKeys{"block_count",
+/// Implemented for the families that have such factors.
+constexpr std::array<std::string_view, 4> kScaleKeys{"attention.scale", "logit_scale",
+                                                     "residual_scale", "embedding_scale"};
+
+/// Keys that are read below, or describe the file without changing the arithmetic: what they count
+/// is seen in the tensors.
+constexpr std::array<std::string_view, 33> kKnownKeys{"block_count",
                                                       "context_length",
                                                       "embedding_length",
                                                       "feed_forward_length",
@@ -40,6 +36,12 @@ constexpr std::array<std::string_view, 23> kKnownKeys{"block_count",
                                                       "expert_gating_func",
                                                       "expert_weights_norm",
                                                       "expert_weights_scale",
+                                                      "expert_group_count",
+                                                      "expert_group_used_count",
+                                                      "expert_shared_count",
+                                                      "expert_shared_feed_forward_length",
+                                                      "leading_dense_block_count",
+                                                      "interleave_moe_layer_step",
                                                       "attention.head_count",
                                                       "attention.head_count_kv",
                                                       "attention.key_length",
@@ -51,6 +53,10 @@ constexpr std::array<std::string_view, 23> kKnownKeys{"block_count",
                                                       "rope.scaling.factor",
                                                       "rope.scale_linear",
                                                       "rope.scaling.original_context_length",
+                                                      "rope.scaling.attn_factor",
+                                                      "rope.scaling.yarn_beta_fast",
+                                                      "rope.scaling.yarn_beta_slow",
+                                                      "attention.sliding_window",
                                                       "nextn_predict_layers"};
 
 /// Reads the keys of one architecture, remembering the first failure so that the code below can
@@ -79,6 +85,13 @@ class KeyReader {
     if (!std::isfinite(number) || std::abs(number) > std::numeric_limits<float>::max())
       fail(make_error(ErrorKind::corrupt, "key '{}' is not a usable number", full(key)));
     return number;
+  }
+
+  /// Empty where the key is missing.
+  std::string text(std::string_view key) {
+    auto value = file_.find_text(full(key));
+    if (!value) fail(value.error());
+    return value.ok() ? std::string(value->value_or("")) : std::string();
   }
 
   std::optional<bool> find_bool(std::string_view key) {
@@ -143,50 +156,152 @@ bool is_off(const gguf::Value& value) {
   return false;
 }
 
-Status check_keys(const gguf::GgufFile& file, std::string_view architecture, const Log& log) {
-  const std::string prefix = fmt::format("{}.", architecture);
+bool is_among(std::span<const std::string_view> keys, std::string_view key) {
+  return std::ranges::find(keys, key) != keys.end();
+}
+
+Status check_keys(const gguf::GgufFile& file, const Architecture& architecture, const Log& log) {
+  const std::string prefix = fmt::format("{}.", architecture.name);
   for (const auto& [key, value] : file.values()) {
     if (!key.starts_with(prefix)) continue;
     const std::string_view rest = std::string_view(key).substr(prefix.size());
-    if (std::ranges::find(kUnimplementedKeys, rest) != kUnimplementedKeys.end()) {
+    const bool is_scale = is_among(kScaleKeys, rest);
+    if (is_among(kUnimplementedKeys, rest) || (is_scale && !architecture.has_scales)) {
       if (!is_off(value))
         return make_error(ErrorKind::unsupported,
                           "key '{}' asks for something that this version "
                           "does not implement for {}",
-                          key, architecture);
-    } else if (std::ranges::find(kKnownKeys, rest) == kKnownKeys.end()) {
+                          key, architecture.name);
+    } else if (!is_scale && !is_among(kKnownKeys, rest)) {
       log.info("note: key '{}' is unknown and ignored", key);
     }
-  }
-  const auto scaling = file.find_text(prefix + "rope.scaling.type");
-  if (!scaling) return scaling.error();
-  if (scaling->has_value() && **scaling != "none")
-    return make_error(ErrorKind::unsupported, "key '{}rope.scaling.type' is '{}'; supported: none",
-                      prefix, **scaling);
-  // Older files give a factor alone, and mean linear scaling.
-  for (const std::string_view key : {"rope.scaling.factor", "rope.scale_linear"}) {
-    const auto factor = file.find_float(prefix + std::string(key));
-    if (!factor) return factor.error();
-    if (!scaling->has_value() && factor->value_or(1.0) != 1.0 && factor->value_or(0.0) != 0.0)
-      return make_error(ErrorKind::unsupported, "key '{}{}' is {}; supported: no scaling", prefix,
-                        key, **factor);
   }
   return {};
 }
 
-GatingRule read_gating(const Architecture& architecture, KeyReader& keys) {
+/// A group of experts must be large enough to be ranked, and enough of them to choose from.
+void read_groups(KeyReader& keys, uint32_t expert_count, uint32_t used_count, GatingRule& rule) {
+  const auto count = [&](std::string_view key) {
+    return std::max(1u, static_cast<uint32_t>(keys.optional(key, 1, 0, kSizeMax)));
+  };
+  rule.group_count = count("expert_group_count");
+  rule.group_used_count = count("expert_group_used_count");
+  if (rule.group_count == 1) return;
+  const uint32_t size = expert_count / rule.group_count;
+  if (expert_count % rule.group_count != 0 || size < 2 || rule.group_count > kGroupsMax ||
+      rule.group_used_count > rule.group_count || size * rule.group_used_count < used_count)
+    keys.fail(make_error(ErrorKind::corrupt, "{} of {} groups cannot give {} of {} experts",
+                         rule.group_used_count, rule.group_count, used_count, expert_count));
+}
+
+GatingRule read_gating(const Architecture& architecture, uint32_t expert_count, uint32_t used_count,
+                       KeyReader& keys) {
   GatingRule rule = architecture.gating;
   const auto function =
       keys.optional("expert_gating_func", static_cast<uint64_t>(rule.function), 0, kSizeMax);
-  if (function != static_cast<uint64_t>(rule.function))
-    keys.fail(make_error(ErrorKind::unsupported, "key '{}' is {}; supported for {}: {}",
-                         keys.full("expert_gating_func"), function, architecture.name,
-                         static_cast<uint64_t>(rule.function)));
+  if (function >= 1 && function <= 3)
+    rule.function = static_cast<GatingFunction>(function);
+  else if (function != 0)  // absent
+    keys.fail(make_error(ErrorKind::unsupported, "key '{}' is {}; supported: 1 to 3",
+                         keys.full("expert_gating_func"), function));
   if (const auto renormalise = keys.find_bool("expert_weights_norm"))
     rule.renormalise = *renormalise;
   const double scale = keys.optional_float("expert_weights_scale", 0.0);
   if (scale != 0.0) rule.scale = static_cast<float>(scale);  // absent or zero means 1
+  read_groups(keys, expert_count, used_count, rule);
+  if (rule.function == GatingFunction::softmax_of_chosen &&
+      (rule.renormalise || rule.scale != 1.0f || rule.group_count > 1))
+    keys.fail(
+        make_error(ErrorKind::unsupported,
+                   "a softmax of the chosen experts is not renormalised, scaled or limited to "
+                   "groups; '{}' asks for it",
+                   architecture.name));
   return rule;
+}
+
+void read_experts(KeyReader& keys, ModelConfig& config) {
+  config.expert_count = static_cast<uint32_t>(keys.required("expert_count", 65536));
+  config.expert_used_count = static_cast<uint32_t>(keys.required("expert_used_count", 1024));
+  if (config.expert_used_count > config.expert_count)
+    keys.fail(make_error(ErrorKind::corrupt, "{} of {} experts used per token",
+                         config.expert_used_count, config.expert_count));
+  const uint64_t width = keys.optional("expert_feed_forward_length", 0, 0, kSizeMax);
+  config.expert_hidden_size = static_cast<uint32_t>(
+      width != 0 ? width
+                 : keys.required(config.architecture->expert_width_is_ffn_width
+                                     ? "feed_forward_length"
+                                     : "expert_feed_forward_length",
+                                 kSizeMax));
+  config.gating =
+      read_gating(*config.architecture, config.expert_count, config.expert_used_count, keys);
+}
+
+/// Absent or zero means that there is no such factor.
+void read_scales(KeyReader& keys, ModelConfig& config) {
+  const auto read = [&](std::string_view key, float& scale) {
+    const double value = keys.optional_float(key, 0.0);
+    if (value != 0.0) scale = static_cast<float>(value);
+  };
+  read("embedding_scale", config.embedding_scale);
+  read("residual_scale", config.residual_scale);
+  read("attention.scale", config.attention_scale);
+  read("logit_scale", config.logit_scale);
+}
+
+/// A positive number, or what stands for it where the key is missing or zero.
+double read_factor(KeyReader& keys, std::string_view key, double fallback) {
+  const double value = keys.optional_float(key, 0.0);
+  if (value < 0) keys.fail(make_error(ErrorKind::corrupt, "key '{}' is negative", keys.full(key)));
+  return value > 0 ? value : fallback;
+}
+
+RopeScaling read_rope_scaling(KeyReader& keys, double factor) {
+  const std::string type = keys.text("rope.scaling.type");
+  if (type == "none") return RopeScaling::none;
+  if (type == "yarn") return RopeScaling::yarn;
+  // Older files give a factor alone, and mean linear scaling.
+  if (type == "linear" || type.empty())
+    return factor == 1.0 ? RopeScaling::none : RopeScaling::linear;
+  keys.fail(make_error(ErrorKind::unsupported, "key '{}' is '{}'; supported: none, linear, yarn",
+                       keys.full("rope.scaling.type"), type));
+  return RopeScaling::none;
+}
+
+void read_rope(KeyReader& keys, ModelConfig& config) {
+  RopeConfig& rope = config.rope;
+  rope.rotated_dim =
+      static_cast<uint32_t>(keys.optional("rope.dimension_count", config.head_dim, 2, 1024));
+  if (rope.rotated_dim > config.head_dim || rope.rotated_dim % 2 != 0)
+    keys.fail(make_error(ErrorKind::corrupt, "key '{}' is {} for heads of {}",
+                         keys.full("rope.dimension_count"), rope.rotated_dim, config.head_dim));
+  rope.base = keys.optional_float("rope.freq_base", 10000.0);
+  if (!(rope.base > 1))
+    keys.fail(
+        make_error(ErrorKind::corrupt, "key '{}' is not above 1", keys.full("rope.freq_base")));
+  rope.factor = read_factor(keys, "rope.scaling.factor", read_factor(keys, "rope.scale_linear", 1));
+  rope.scaling = read_rope_scaling(keys, rope.factor);
+  if (rope.scaling != RopeScaling::yarn) return;
+  rope.original_context_tokens = static_cast<uint32_t>(keys.optional(
+      "rope.scaling.original_context_length", config.context_trained_tokens, 1, uint64_t{1} << 30));
+  rope.beta_fast = read_factor(keys, "rope.scaling.yarn_beta_fast", 32);
+  rope.beta_slow = read_factor(keys, "rope.scaling.yarn_beta_slow", 1);
+  rope.magnitude = read_factor(keys, "rope.scaling.attn_factor", 1);
+}
+
+/// Which layers see only a part of the context, and which are not rotated.
+void read_windows(KeyReader& keys, ModelConfig& config) {
+  const auto window =
+      static_cast<uint32_t>(keys.optional("attention.sliding_window", 0, 0, uint64_t{1} << 30));
+  const Architecture& family = *config.architecture;
+  if (window > 0 && family.windows.period == 0)
+    keys.fail(make_error(ErrorKind::unsupported,
+                         "key '{}' asks for something that this version does not implement for {}",
+                         keys.full("attention.sliding_window"), family.name));
+  for (uint32_t i = 0; i < config.layers.size(); ++i) {
+    const bool windowed = window > 0 && family.windows.is_windowed(i);
+    if (windowed) config.layers[i].window = window;
+    config.layers[i].is_rotated = windowed || !family.full_layers_are_unrotated || window == 0;
+  }
 }
 
 void read_attention(KeyReader& keys, ModelConfig& config) {
@@ -206,15 +321,7 @@ void read_attention(KeyReader& keys, ModelConfig& config) {
   if (value_dim != config.head_dim)
     keys.fail(make_error(ErrorKind::unsupported, "key '{}' differs from the key length",
                          keys.full("attention.value_length")));
-  config.rotated_dim =
-      static_cast<uint32_t>(keys.optional("rope.dimension_count", config.head_dim, 2, 1024));
-  if (config.rotated_dim > config.head_dim || config.rotated_dim % 2 != 0)
-    keys.fail(make_error(ErrorKind::corrupt, "key '{}' is {} for heads of {}",
-                         keys.full("rope.dimension_count"), config.rotated_dim, config.head_dim));
-  config.rope_base = keys.optional_float("rope.freq_base", 10000.0);
-  if (!(config.rope_base > 0))
-    keys.fail(
-        make_error(ErrorKind::corrupt, "key '{}' is not positive", keys.full("rope.freq_base")));
+  config.attention_scale = 1.0f / std::sqrt(static_cast<float>(config.head_dim));
 }
 
 }  // namespace
@@ -228,7 +335,7 @@ Result<ModelConfig> read_config(const gguf::GgufFile& file, const Log& log) {
   if (architecture == nullptr)
     return make_error(ErrorKind::unsupported, "architecture '{}' is not supported; supported: {}",
                       **architecture_name, supported_architectures());
-  if (const auto keys_known = check_keys(file, architecture->name, log); !keys_known)
+  if (const auto keys_known = check_keys(file, *architecture, log); !keys_known)
     return keys_known.error();
 
   ModelConfig config;
@@ -252,25 +359,26 @@ Result<ModelConfig> read_config(const gguf::GgufFile& file, const Log& log) {
   if (config.rms_epsilon < 0)
     keys.fail(make_error(ErrorKind::corrupt, "key '{}' is negative",
                          keys.full("attention.layer_norm_rms_epsilon")));
-  config.expert_count = static_cast<uint32_t>(keys.required("expert_count", 65536));
-  config.expert_used_count = static_cast<uint32_t>(keys.required("expert_used_count", 1024));
-  config.expert_hidden_size =
-      static_cast<uint32_t>(keys.required("expert_feed_forward_length", kSizeMax));
-  if (config.expert_used_count > config.expert_count)
-    keys.fail(make_error(ErrorKind::corrupt, "{} of {} experts used per token",
-                         config.expert_used_count, config.expert_count));
-  config.gating = read_gating(*architecture, keys);
+  read_experts(keys, config);
   read_attention(keys, config);
+  read_rope(keys, config);
+  read_windows(keys, config);
+  if (architecture->has_scales) read_scales(keys, config);
   if (keys.error()) return *keys.error();
   return config;
 }
 
 std::string describe_router(const ModelConfig& config) {
-  return fmt::format("{} over {} experts, {} used{}, scale {}",
-                     config.gating.function == GatingFunction::softmax ? "softmax" : "sigmoid",
-                     config.expert_count, config.expert_used_count,
-                     config.gating.renormalise ? ", weights renormalised" : "",
-                     config.gating.scale);
+  const GatingRule& rule = config.gating;
+  std::string groups;
+  if (rule.group_count > 1)
+    groups =
+        fmt::format(" in {} groups ({} of them eligible)", rule.group_count, rule.group_used_count);
+  constexpr std::string_view kFunctions[] = {"softmax", "sigmoid", "softmax of those chosen"};
+  return fmt::format("{} over {} experts{}, {} used{}, scale {}",
+                     kFunctions[static_cast<size_t>(rule.function) - 1], config.expert_count,
+                     groups, config.expert_used_count,
+                     rule.renormalise ? ", weights renormalised" : "", rule.scale);
 }
 
 }  // namespace sluice

@@ -11,12 +11,15 @@
 #include "base/result.h"
 #include "gguf/gguf_file.h"
 #include "model/architecture.h"
+#include "model/rope.h"
 
 namespace sluice {
 
 struct LayerConfig {
   uint32_t head_count = 0;     ///< query heads
   uint32_t kv_head_count = 0;  ///< key/value heads; divides head_count
+  uint32_t window = 0;         ///< the last so many positions are seen; 0: all
+  bool is_rotated = true;
 };
 
 struct ModelConfig {
@@ -28,9 +31,13 @@ struct ModelConfig {
   uint32_t context_trained_tokens = 0;
   float rms_epsilon = 1e-6f;
 
-  uint32_t head_dim = 0;     ///< of queries, keys and values
-  uint32_t rotated_dim = 0;  ///< how many of them RoPE rotates; even
-  double rope_base = 10000.0;
+  uint32_t head_dim = 0;  ///< of queries, keys and values
+  RopeConfig rope;
+
+  float embedding_scale = 1.0f;  ///< times a token's embedding
+  float residual_scale = 1.0f;   ///< times what a block adds to the residual stream
+  float attention_scale = 0.0f;  ///< times the products of queries and keys
+  float logit_scale = 1.0f;      ///< the logits are divided by it
 
   uint32_t expert_count = 0;        ///< per MoE layer
   uint32_t expert_used_count = 0;   ///< k

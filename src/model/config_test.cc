@@ -37,8 +37,8 @@ TEST(Config, ReadsWhatTheKeysSay) {
   EXPECT_EQ(config->context_trained_tokens, 1000u);
   EXPECT_EQ(config->rms_epsilon, 1e-5f);
   EXPECT_EQ(config->head_dim, 16u);
-  EXPECT_EQ(config->rotated_dim, 16u);
-  EXPECT_EQ(config->rope_base, 1e6);
+  EXPECT_EQ(config->rope.rotated_dim, 16u);
+  EXPECT_EQ(config->rope.base, 1e6);
   EXPECT_EQ(config->expert_count, 6u);
   EXPECT_EQ(config->expert_used_count, 2u);
   EXPECT_EQ(config->expert_hidden_size, 32u);
@@ -60,9 +60,9 @@ TEST(Config, CompletesWhatTheyDoNotSay) {
                                .set(key("rope.dimension_count"), uint32_t{8}));
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_EQ(config->head_dim, 16u) << "hidden size over heads";
-  EXPECT_EQ(config->rotated_dim, 8u);
+  EXPECT_EQ(config->rope.rotated_dim, 8u);
   EXPECT_EQ(config->rms_epsilon, 1e-6f);
-  EXPECT_EQ(config->rope_base, 10'000.0);
+  EXPECT_EQ(config->rope.base, 10'000.0);
   EXPECT_EQ(config->name, "");
 }
 
@@ -78,7 +78,7 @@ TEST(Config, NamesEveryKeyThatIsMissing) {
 
 TEST(Config, NamesAnArchitectureThatIsNotSupported) {
   expect_error(ModelSketch().set("general.architecture", "mamba"), ErrorKind::unsupported,
-               "architecture 'mamba' is not supported; supported: qwen3moe");
+               "architecture 'mamba' is not supported; supported: qwen3moe, ");
 }
 
 TEST(Config, HeadsMayBeOneNumberOrOneForEachLayer) {
@@ -123,27 +123,105 @@ TEST(Config, TheRouterFollowsItsKeys) {
   const auto zero = read(ModelSketch().set(key("expert_weights_scale"), 0.0f));
   ASSERT_TRUE(zero.ok());
   EXPECT_EQ(zero->gating.scale, 1.0f) << "zero means that there is none";
-  expect_error(ModelSketch().set(key("expert_gating_func"), uint32_t{2}), ErrorKind::unsupported,
-               "'qwen3moe.expert_gating_func' is 2; supported for qwen3moe: 1");
+  const auto sigmoid = read(ModelSketch().set(key("expert_gating_func"), uint32_t{2}));
+  ASSERT_TRUE(sigmoid.ok());
+  EXPECT_EQ(sigmoid->gating.function, GatingFunction::sigmoid);
+  expect_error(ModelSketch().set(key("expert_gating_func"), uint32_t{7}), ErrorKind::unsupported,
+               "'qwen3moe.expert_gating_func' is 7; supported: 1 to 3");
+}
+
+TEST(Config, ExpertsMayBeLimitedToGroups) {
+  const auto groups = [](uint32_t count, uint32_t used) {
+    return ModelSketch()
+        .set(key("expert_group_count"), count)
+        .set(key("expert_group_used_count"), used);
+  };
+  const auto config = read(groups(3, 2));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->gating.group_count, 3u);
+  EXPECT_EQ(config->gating.group_used_count, 2u);
+  EXPECT_EQ(describe_router(*config),
+            "softmax over 6 experts in 3 groups (2 of them eligible), 2 used, weights "
+            "renormalised, scale 1");
+  EXPECT_EQ(read(groups(1, 1))->gating.group_count, 1u);
+  EXPECT_EQ(read(groups(0, 0))->gating.group_count, 1u) << "zero means that there are none";
+  expect_error(groups(4, 1), ErrorKind::corrupt, "1 of 4 groups cannot give 2 of 6 experts");
+  expect_error(groups(6, 2), ErrorKind::corrupt, "2 of 6 groups");  // of one expert each
+  expect_error(groups(2, 3), ErrorKind::corrupt, "3 of 2 groups");
+}
+
+ModelSketch sketch_of(const std::string& architecture) {
+  return ModelSketch().rename_architecture(architecture);
+}
+
+TEST(Config, FactorsApplyWhereTheFamilyHasThem) {
+  const auto with_factors = [](const std::string& name) {
+    return sketch_of(name)
+        .set(name + ".embedding_scale", 12.0f)
+        .set(name + ".residual_scale", 0.5f)
+        .set(name + ".attention.scale", 0.125f)
+        .set(name + ".logit_scale", 6.0f);
+  };
+  const auto config = read(with_factors("granitemoe"));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->embedding_scale, 12.0f);
+  EXPECT_EQ(config->residual_scale, 0.5f);
+  EXPECT_EQ(config->attention_scale, 0.125f);
+  EXPECT_EQ(config->logit_scale, 6.0f);
+  const auto none = read(sketch_of("granitemoe"));
+  EXPECT_EQ(none->residual_scale, 1.0f);
+  EXPECT_EQ(none->attention_scale, 0.25f) << "1 / √16";
+  expect_error(with_factors("qwen3moe"), ErrorKind::unsupported, "key 'qwen3moe.");
+}
+
+TEST(Config, SomeFamiliesGiveExpertsTheWidthOfTheFfn) {
+  const auto config = read(sketch_of("olmoe")
+                               .erase_key("olmoe.expert_feed_forward_length")
+                               .set("olmoe.feed_forward_length", uint32_t{48}));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->expert_hidden_size, 48u);
+}
+
+TEST(Config, RopeMayBeScaled) {
+  EXPECT_EQ(read(ModelSketch())->rope.scaling, RopeScaling::none);
+  EXPECT_EQ(read(ModelSketch().set(key("rope.scaling.type"), "none"))->rope.scaling,
+            RopeScaling::none);
+  EXPECT_EQ(read(ModelSketch().set(key("rope.scaling.factor"), 1.0f))->rope.scaling,
+            RopeScaling::none);
+  const auto linear = read(ModelSketch().set(key("rope.scale_linear"), 2.0f));
+  EXPECT_EQ(linear->rope.scaling, RopeScaling::linear);
+  EXPECT_EQ(linear->rope.factor, 2.0);
+  const auto yarn = read(ModelSketch()
+                             .set(key("rope.scaling.type"), "yarn")
+                             .set(key("rope.scaling.factor"), 4.0f)
+                             .set(key("rope.scaling.yarn_beta_fast"), 16.0f));
+  ASSERT_TRUE(yarn.ok()) << yarn.error().message;
+  EXPECT_EQ(yarn->rope.scaling, RopeScaling::yarn);
+  EXPECT_EQ(yarn->rope.original_context_tokens, 1000u) << "what the model was trained with";
+  EXPECT_EQ(yarn->rope.beta_fast, 16.0);
+  EXPECT_EQ(yarn->rope.beta_slow, 1.0);
+  expect_error(ModelSketch().set(key("rope.scaling.factor"), -4.0f), ErrorKind::corrupt,
+               "'qwen3moe.rope.scaling.factor' is negative");
+}
+
+TEST(Config, LayersMaySeeAWindow) {
+  const auto config =
+      read(sketch_of("gpt-oss").set("gpt-oss.attention.sliding_window", uint32_t{128}));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->layers[0].window, 128u);
+  EXPECT_EQ(config->layers[1].window, 0u);
+  EXPECT_TRUE(config->layers[1].is_rotated);
 }
 
 TEST(Config, RefusesWhatWouldChangeTheArithmetic) {
-  for (const char* name : {"attention.sliding_window", "expert_shared_count",
-                           "leading_dense_block_count", "expert_group_count"}) {
-    expect_error(ModelSketch().set(key(name), uint32_t{1}), ErrorKind::unsupported,
-                 "key '" + key(name) + "'");
-    EXPECT_TRUE(read(ModelSketch().set(key(name), uint32_t{0})).ok()) << name << " switched off";
-  }
+  const std::string window = key("attention.sliding_window");
+  expect_error(ModelSketch().set(window, uint32_t{1}), ErrorKind::unsupported,
+               "key '" + window + "'");
+  EXPECT_TRUE(read(ModelSketch().set(window, uint32_t{0})).ok()) << "switched off";
   expect_error(ModelSketch().set(key("final_logit_softcapping"), 30.0f), ErrorKind::unsupported,
                "final_logit_softcapping");
-  expect_error(ModelSketch().set(key("rope.scaling.type"), "yarn"), ErrorKind::unsupported,
-               "'qwen3moe.rope.scaling.type' is 'yarn'; supported: none");
-  EXPECT_TRUE(read(ModelSketch().set(key("rope.scaling.type"), "none")).ok());
-  expect_error(ModelSketch().set(key("rope.scaling.factor"), 4.0), ErrorKind::unsupported,
-               "'qwen3moe.rope.scaling.factor' is 4");
-  expect_error(ModelSketch().set(key("rope.scale_linear"), 2.0), ErrorKind::unsupported,
-               "'qwen3moe.rope.scale_linear' is 2");
-  EXPECT_TRUE(read(ModelSketch().set(key("rope.scaling.factor"), 1.0)).ok());
+  expect_error(ModelSketch().set(key("rope.scaling.type"), "longrope"), ErrorKind::unsupported,
+               "'qwen3moe.rope.scaling.type' is 'longrope'; supported: none, linear, yarn");
   expect_error(ModelSketch().set(key("attention.value_length"), uint32_t{8}),
                ErrorKind::unsupported, "'qwen3moe.attention.value_length'");
   EXPECT_TRUE(read(ModelSketch().set(key("something_new"), uint32_t{8})).ok())
@@ -193,7 +271,7 @@ TEST(Config, RefusesFloatsThatAreNone) {
   }
   for (const float base : {0.0f, -1.0f})
     expect_error(ModelSketch().set(key("rope.freq_base"), base), ErrorKind::corrupt,
-                 "'qwen3moe.rope.freq_base' is not positive");
+                 "'qwen3moe.rope.freq_base' is not above 1");
   expect_error(ModelSketch().set(key("attention.layer_norm_rms_epsilon"), -1.0f),
                ErrorKind::corrupt, "'qwen3moe.attention.layer_norm_rms_epsilon' is negative");
 }

@@ -57,12 +57,51 @@ class Planner {
     map_.dense_tensors.push_back({std::move(name), tensor->extent, &matrix});
   }
 
-  /// A vector that is multiplied element by element: must be F32.
+  /// A vector that is multiplied element by element.
   void norm(std::string name, uint64_t count, Matrix& matrix) {
-    dense(name, 1, count, matrix);
+    floats(std::move(name), 1, count, matrix);
+  }
+  /// What is used number by number: must be F32.
+  void floats(std::string name, uint64_t rows, uint64_t cols, Matrix& matrix) {
+    dense(name, rows, cols, matrix);
     if (!error_ && matrix.dtype != Dtype::f32)
-      fail(make_error(ErrorKind::unsupported, "tensor '{}' has type {}; norms must be F32", name,
+      fail(make_error(ErrorKind::unsupported,
+                      "tensor '{}' has type {}; norms and biases must be F32", name,
                       dtype_info(matrix.dtype).name));
+  }
+
+  /// A norm or bias that files may lack.
+  void optional_vector(std::string name, uint64_t count, Matrix& matrix) {
+    optional_floats(std::move(name), 1, count, matrix);
+  }
+  void optional_floats(std::string name, uint64_t rows, uint64_t cols, Matrix& matrix) {
+    if (has(name)) floats(std::move(name), rows, cols, matrix);
+  }
+
+  /// Rows [first, first + rows) of a matrix of `all_rows`.
+  void slice(const std::string& name, uint64_t first, uint64_t rows, uint64_t all_rows,
+             uint64_t cols, Matrix& matrix) {
+    dense(name, all_rows, cols, matrix);
+    if (error_) return;
+    DenseTensor& tensor = map_.dense_tensors.back();
+    matrix.rows = rows;
+    tensor.extent.offset += first * matrix.row_bytes;
+    tensor.extent.bytes = matrix.bytes();
+  }
+
+  void projection(const std::string& name, uint64_t rows, uint64_t cols, Projection& projection) {
+    dense(name + ".weight", rows, cols, projection.weight);
+    optional_vector(name + ".bias", rows, projection.bias);
+  }
+
+  /// An FFN whose width the file says by its shape; `kind` is "" or "_shexp".
+  void dense_ffn(const std::string& prefix, std::string_view kind, uint64_t hidden, DenseFfn& ffn) {
+    const auto name = [&](std::string_view part) {
+      return fmt::format("{}ffn_{}{}.weight", prefix, part, kind);
+    };
+    dense(name("gate"), 0, hidden, ffn.gate);
+    dense(name("up"), ffn.gate.rows, hidden, ffn.up);
+    dense(name("down"), hidden, ffn.gate.rows, ffn.down);
   }
 
   ExpertPart expert_part(const std::string& name, ExpertPartKind kind, uint64_t rows, uint64_t cols,
@@ -154,31 +193,80 @@ ExpertLayout plan_experts(Planner& plan, const std::string& prefix, uint64_t exp
   return ExpertLayout(static_cast<uint32_t>(experts), parts);
 }
 
-void plan_layer(Planner& plan, size_t index, const ModelConfig& config, WeightMap& map) {
+void plan_query_key_norms(Planner& plan, const std::string& prefix, const ModelConfig& config,
+                          uint64_t query_rows, uint64_t kv_rows, LayerWeights& layer) {
+  const QueryKeyNorm kind = config.architecture->query_key_norm;
+  if (kind == QueryKeyNorm::none) return;
+  const std::string query = prefix + "attn_q_norm.weight";
+  if (kind == QueryKeyNorm::per_head_if_present && !plan.has(query)) return;
+  const bool whole = kind == QueryKeyNorm::whole;
+  plan.norm(query, whole ? query_rows : config.head_dim, layer.query_norm);
+  plan.norm(prefix + "attn_k_norm.weight", whole ? kv_rows : config.head_dim, layer.key_norm);
+}
+
+void plan_attention(Planner& plan, size_t index, const ModelConfig& config, LayerWeights& layer) {
   const std::string prefix = fmt::format("blk.{}.", index);
-  LayerWeights& layer = map.dense.layers[index];
   const uint64_t hidden = config.hidden_size;
   const uint64_t query_rows = uint64_t{config.layers[index].head_count} * config.head_dim;
   const uint64_t kv_rows = uint64_t{config.layers[index].kv_head_count} * config.head_dim;
   plan.norm(prefix + "attn_norm.weight", hidden, layer.attention_norm);
-  plan.dense(prefix + "attn_q.weight", query_rows, hidden, layer.query);
-  plan.dense(prefix + "attn_k.weight", kv_rows, hidden, layer.key);
-  plan.dense(prefix + "attn_v.weight", kv_rows, hidden, layer.value);
-  plan.dense(prefix + "attn_output.weight", hidden, query_rows, layer.attention_output);
-  if (config.architecture->query_key_norm == QueryKeyNorm::per_head) {
-    plan.norm(prefix + "attn_q_norm.weight", config.head_dim, layer.query_norm);
-    plan.norm(prefix + "attn_k_norm.weight", config.head_dim, layer.key_norm);
+  if (const std::string fused = prefix + "attn_qkv.weight"; plan.has(fused)) {
+    const uint64_t rows = query_rows + 2 * kv_rows;
+    plan.slice(fused, 0, query_rows, rows, hidden, layer.query.weight);
+    plan.slice(fused, query_rows, kv_rows, rows, hidden, layer.key.weight);
+    plan.slice(fused, query_rows + kv_rows, kv_rows, rows, hidden, layer.value.weight);
+  } else {
+    plan.projection(prefix + "attn_q", query_rows, hidden, layer.query);
+    plan.projection(prefix + "attn_k", kv_rows, hidden, layer.key);
+    plan.projection(prefix + "attn_v", kv_rows, hidden, layer.value);
   }
-  plan.norm(prefix + "ffn_norm.weight", hidden, layer.ffn_norm);
+  plan.projection(prefix + "attn_output", hidden, query_rows, layer.attention_output);
+  plan_query_key_norms(plan, prefix, config, query_rows, kv_rows, layer);
+  plan.optional_vector(prefix + "attn_sinks.weight", config.layers[index].head_count, layer.sinks);
+}
+
+/// The router, its experts, and what every token uses beside them.
+void plan_moe(Planner& plan, size_t index, const ModelConfig& config, LayerWeights& layer,
+              WeightMap& map) {
+  const std::string prefix = fmt::format("blk.{}.", index);
+  const uint64_t hidden = config.hidden_size;
   const uint64_t experts = plan.expert_count(prefix + "ffn_down_exps.weight");
   if (experts < config.expert_used_count || experts > config.expert_count)
     plan.fail(make_error(ErrorKind::corrupt, "layer {} has {} experts; {} are used of {}", index,
                          experts, config.expert_used_count, config.expert_count));
   plan.dense(prefix + "ffn_gate_inp.weight", experts, hidden, layer.router);
+  plan.optional_vector(prefix + "ffn_gate_inp.bias", experts, layer.router_bias);
+  plan.optional_vector(prefix + "exp_probs_b.bias", experts, layer.selection_bias);
+  const uint64_t wide = config.expert_hidden_size;
+  plan.optional_floats(prefix + "ffn_gate_exps.bias", experts, wide, layer.expert_biases.gate);
+  plan.optional_floats(prefix + "ffn_up_exps.bias", experts, wide, layer.expert_biases.up);
+  plan.optional_floats(prefix + "ffn_down_exps.bias", experts, hidden, layer.expert_biases.down);
   map.experts.push_back(plan_experts(plan, prefix, experts, config));
+  if (!plan.has(prefix + "ffn_down_shexp.weight")) return;
+  plan.dense_ffn(prefix, "_shexp", hidden, layer.shared);
+  plan.optional_vector(prefix + "ffn_gate_inp_shexp.weight", hidden, layer.shared_gate);
+}
+
+void plan_layer(Planner& plan, size_t index, const ModelConfig& config, WeightMap& map) {
+  const std::string prefix = fmt::format("blk.{}.", index);
+  LayerWeights& layer = map.dense.layers[index];
+  plan_attention(plan, index, config, layer);
+  plan.norm(fmt::format("{}{}.weight", prefix, config.architecture->ffn_norm), config.hidden_size,
+            layer.ffn_norm);
+  if (plan.has(prefix + "ffn_gate_inp.weight") || plan.has(prefix + "ffn_down_exps.weight"))
+    return plan_moe(plan, index, config, layer, map);
+  plan.dense_ffn(prefix, "", config.hidden_size, layer.ffn);
+  map.experts.emplace_back();
 }
 
 }  // namespace
+
+const ExpertLayout& WeightMap::first_experts() const {
+  static const ExpertLayout kNone;
+  const auto found = std::ranges::find_if(
+      experts, [](const ExpertLayout& layer) { return layer.expert_count() > 0; });
+  return found == experts.end() ? kNone : *found;
+}
 
 uint64_t WeightMap::dense_bytes() const {
   uint64_t bytes = 0;
@@ -209,6 +297,7 @@ Result<std::unique_ptr<WeightMap>> plan_weights(const gguf::GgufFile& file, Mode
   Planner plan(file, *map);
   plan.dense("token_embd.weight", 0, config.hidden_size, map->dense.embedding);
   config.vocabulary_size = static_cast<uint32_t>(map->dense.embedding.rows);
+  plan.optional_vector("rope_freqs.weight", config.rope.rotated_dim / 2, map->dense.rope_divisors);
   plan.norm("output_norm.weight", config.hidden_size, map->dense.output_norm);
   map->output_is_embedding = !plan.has("output.weight");
   if (!map->output_is_embedding)

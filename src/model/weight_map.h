@@ -16,22 +16,59 @@
 
 namespace sluice {
 
+/// A weight matrix and what is added to its products.
+struct Projection {
+  Matrix weight;
+  Matrix bias;  ///< [1][rows of weight]; absent: nothing
+};
+
+/// A gated FFN that is always in memory. Its matrices are seen as those of an expert that every
+/// token chooses. Absent where a layer has none.
+struct DenseFfn {
+  Matrix gate;  ///< [width][hidden]
+  Matrix up;    ///< [width][hidden]
+  Matrix down;  ///< [hidden][width]
+
+  bool present() const { return down.present(); }
+  ExpertView view() const { return {gate, up, down}; }
+};
+
+/// What is added to the products of the routed experts' matrices; a row for each expert. They are
+/// small, and always in memory. Absent: nothing.
+struct ExpertBiases {
+  Matrix gate;  ///< [experts][expert_hidden_size]
+  Matrix up;    ///< [experts][expert_hidden_size]
+  Matrix down;  ///< [experts][hidden]
+};
+
 struct LayerWeights {
-  Matrix attention_norm;    ///< [1][hidden]
-  Matrix query;             ///< [heads · head_dim][hidden]
-  Matrix key;               ///< [kv_heads · head_dim][hidden]
-  Matrix value;             ///< [kv_heads · head_dim][hidden]
-  Matrix attention_output;  ///< [hidden][heads · head_dim]
-  Matrix query_norm;        ///< [1][head_dim]
-  Matrix key_norm;          ///< [1][head_dim]
-  Matrix ffn_norm;          ///< [1][hidden]
-  Matrix router;            ///< [experts][hidden]
+  Matrix attention_norm;        ///< [1][hidden]
+  Projection query;             ///< [heads · head_dim][hidden]
+  Projection key;               ///< [kv_heads · head_dim][hidden]
+  Projection value;             ///< [kv_heads · head_dim][hidden]
+  Projection attention_output;  ///< [hidden][heads · head_dim]
+  Matrix query_norm;            ///< [1][head_dim], or of all heads
+  Matrix key_norm;              ///< likewise
+  Matrix sinks;                 ///< [1][heads]: a score each without a value; may be absent
+  Matrix ffn_norm;              ///< [1][hidden]
+
+  Matrix router;          ///< [experts][hidden]; absent in a dense layer
+  Matrix router_bias;     ///< [1][experts], added to the logits; may be absent
+  Matrix selection_bias;  ///< [1][experts], added to the scores for choosing only; may be absent
+  ExpertBiases expert_biases;
+  DenseFfn shared;     ///< the shared expert, or several side by side; may be absent
+  Matrix shared_gate;  ///< [1][hidden]: how much of it each token gets; absent: all
+  DenseFfn ffn;        ///< of a dense layer
+
+  /// What a token passes without asking a router.
+  const DenseFfn& dense_ffn() const { return ffn.present() ? ffn : shared; }
 };
 
 struct DenseWeights {
-  Matrix embedding;    ///< [vocabulary][hidden]
-  Matrix output_norm;  ///< [1][hidden]
-  Matrix output;       ///< [vocabulary][hidden]; the embedding where the file has no head
+  Matrix embedding;      ///< [vocabulary][hidden]
+  Matrix rope_divisors;  ///< [1][rotated_dim / 2], see model/rope.h; may be absent
+  Matrix output_norm;    ///< [1][hidden]
+  Matrix output;         ///< [vocabulary][hidden]; the embedding where the file has no head
   std::vector<LayerWeights> layers;
 };
 
@@ -47,6 +84,9 @@ struct WeightMap {
   std::vector<DenseTensor> dense_tensors;  ///< each once; a tied head is not a tensor
   bool output_is_embedding = false;
   std::vector<ExpertLayout> experts;  ///< per layer
+
+  /// Of the first layer that has experts; one without parts where none has.
+  const ExpertLayout& first_experts() const;
 
   uint64_t dense_bytes() const;
   uint64_t expert_bytes() const;  ///< of all experts of all layers

@@ -54,10 +54,10 @@ TEST(WeightMap, EveryTensorPlaysItsPart) {
   ASSERT_EQ(map.dense.layers.size(), 2u);
   const LayerWeights& layer = map.dense.layers[1];
   expect_shape(layer.attention_norm, 1, 64);
-  expect_shape(layer.query, 64, 64);
-  expect_shape(layer.key, 32, 64);
-  expect_shape(layer.value, 32, 64);
-  expect_shape(layer.attention_output, 64, 64);
+  expect_shape(layer.query.weight, 64, 64);
+  expect_shape(layer.key.weight, 32, 64);
+  expect_shape(layer.value.weight, 32, 64);
+  expect_shape(layer.attention_output.weight, 64, 64);
   expect_shape(layer.query_norm, 1, 16);
   expect_shape(layer.key_norm, 1, 16);
   expect_shape(layer.ffn_norm, 1, 64);
@@ -101,6 +101,77 @@ TEST(WeightMap, ExpertsAreSlicesOfTheirTensors) {
   for (const auto& tensor : planned.file.tensors()) all += tensor.extent.bytes;
   EXPECT_EQ(map.dense_bytes() + map.expert_bytes(), all);
   EXPECT_EQ(map.dense_bytes_per_token(), map.dense_bytes() - 40 * 64 * 4);
+}
+
+TEST(WeightMap, QueryKeyAndValueMayBeOneTensor) {
+  const Planned planned = plan(ModelSketch()
+                                   .erase_tensor("blk.1.attn_q.weight")
+                                   .erase_tensor("blk.1.attn_k.weight")
+                                   .erase_tensor("blk.1.attn_v.weight")
+                                   .set_tensor("blk.1.attn_qkv.weight", Dtype::f32, {64, 128}));
+  ASSERT_TRUE(planned.map.ok()) << planned.map.error().message;
+  const LayerWeights& layer = (*planned).dense.layers[1];
+  expect_shape(layer.query.weight, 64, 64);
+  expect_shape(layer.key.weight, 32, 64);
+  expect_shape(layer.value.weight, 32, 64);
+  const uint64_t begin = planned.file.find_tensor("blk.1.attn_qkv.weight")->extent.offset;
+  const auto extent_of = [&](const Matrix& matrix) {
+    return std::ranges::find((*planned).dense_tensors, &matrix, &DenseTensor::matrix)->extent;
+  };
+  EXPECT_EQ(extent_of(layer.query.weight).offset, begin);
+  EXPECT_EQ(extent_of(layer.key.weight).offset, begin + 64 * 64 * 4);
+  EXPECT_EQ(extent_of(layer.value.weight).offset, begin + 96 * 64 * 4);
+  EXPECT_EQ(extent_of(layer.value.weight).bytes, 32u * 64 * 4);
+}
+
+TEST(WeightMap, BiasesAreAddedWhereTheFileHasThem) {
+  const Planned planned = plan(ModelSketch()
+                                   .set_tensor("blk.0.attn_q.bias", Dtype::f32, {64})
+                                   .set_tensor("blk.0.exp_probs_b.bias", Dtype::f32, {6}));
+  ASSERT_TRUE(planned.map.ok()) << planned.map.error().message;
+  expect_shape((*planned).dense.layers[0].query.bias, 1, 64);
+  expect_shape((*planned).dense.layers[0].selection_bias, 1, 6);
+  EXPECT_FALSE((*planned).dense.layers[0].key.bias.present());
+  EXPECT_FALSE((*planned).dense.layers[1].query.bias.present());
+  expect_error(ModelSketch().set_tensor("blk.0.attn_q.bias", Dtype::f32, {32}), ErrorKind::corrupt,
+               "'blk.0.attn_q.bias' has shape [32]");
+  expect_error(ModelSketch().set_tensor("blk.0.attn_q.bias", Dtype::f16, {64}),
+               ErrorKind::unsupported, "'blk.0.attn_q.bias' has type F16");
+}
+
+ModelSketch with_ffn(ModelSketch sketch, const std::string& kind, uint64_t width) {
+  return sketch.set_tensor("blk.0.ffn_gate" + kind + ".weight", Dtype::f32, {64, width})
+      .set_tensor("blk.0.ffn_up" + kind + ".weight", Dtype::f32, {64, width})
+      .set_tensor("blk.0.ffn_down" + kind + ".weight", Dtype::f32, {width, 64});
+}
+
+TEST(WeightMap, AnExpertMayBeShared) {
+  const Planned planned =
+      plan(with_ffn(ModelSketch(), "_shexp", 48)
+               .set_tensor("blk.0.ffn_gate_inp_shexp.weight", Dtype::f32, {64}));
+  ASSERT_TRUE(planned.map.ok()) << planned.map.error().message;
+  const LayerWeights& layer = (*planned).dense.layers[0];
+  expect_shape(layer.shared.gate, 48, 64);
+  expect_shape(layer.shared.down, 64, 48);
+  expect_shape(layer.shared_gate, 1, 64);
+  EXPECT_FALSE(layer.ffn.present());
+  EXPECT_FALSE((*planned).dense.layers[1].shared.present());
+  expect_error(with_ffn(ModelSketch(), "_shexp", 48)
+                   .set_tensor("blk.0.ffn_up_shexp.weight", Dtype::f32, {64, 40}),
+               ErrorKind::corrupt, "'blk.0.ffn_up_shexp.weight' has shape [64, 40]");
+}
+
+TEST(WeightMap, ALayerMayHaveNoExperts) {
+  ModelSketch sketch = with_ffn(ModelSketch(), "", 96);
+  for (const char* part : {"gate_inp", "gate_exps", "up_exps", "down_exps"})
+    sketch.erase_tensor("blk.0.ffn_" + std::string(part) + ".weight");
+  const Planned planned = plan(sketch);
+  ASSERT_TRUE(planned.map.ok()) << planned.map.error().message;
+  EXPECT_EQ((*planned).experts[0].expert_count(), 0u);
+  EXPECT_EQ((*planned).experts[1].expert_count(), 6u);
+  EXPECT_EQ(&(*planned).first_experts(), &(*planned).experts[1]);
+  expect_shape((*planned).dense.layers[0].dense_ffn().gate, 96, 64);
+  EXPECT_FALSE((*planned).dense.layers[0].router.present());
 }
 
 TEST(WeightMap, WithoutAHeadTheEmbeddingIsTheHead) {
@@ -198,7 +269,7 @@ TEST(WeightMap, NamesTypesThatItCannotDecode) {
                ErrorKind::unsupported, "has type F64");
   expect_error(ModelSketch().set_tensor("blk.1.ffn_norm.weight", Dtype::f16, {64}),
                ErrorKind::unsupported,
-               "tensor 'blk.1.ffn_norm.weight' has type F16; norms must be F32");
+               "tensor 'blk.1.ffn_norm.weight' has type F16; norms and biases must be F32");
 }
 
 TEST(WeightMap, EveryMatrixMayHaveATypeOfItsOwn) {
@@ -210,7 +281,7 @@ TEST(WeightMap, EveryMatrixMayHaveATypeOfItsOwn) {
                .set_tensor("blk.1.ffn_down_exps.weight", Dtype::q5_0, {32, 64, 6}));
   ASSERT_TRUE(planned.map.ok()) << planned.map.error().message;
   EXPECT_EQ((*planned).dense.embedding.row_bytes, 2u * 34);
-  EXPECT_EQ((*planned).dense.layers[0].value.row_bytes, 2u * 64);
+  EXPECT_EQ((*planned).dense.layers[0].value.weight.row_bytes, 2u * 64);
   EXPECT_EQ((*planned).experts[0].parts()[0].first_expert.bytes, 32u * 2 * 18);
   EXPECT_EQ((*planned).experts[1].parts()[2].shape.row_bytes, 22u);
 }
@@ -223,7 +294,8 @@ TEST(WeightMap, LeavesOutWhatNobodyUses) {
 }
 
 TEST(WeightMap, RefusesTensorsThatWouldChangeTheArithmetic) {
-  for (const char* name : {"rope_freqs.weight", "blk.1.attn_q.bias", "blk.0.exp_probs_b.bias"}) {
+  for (const char* name :
+       {"rope_factors_long.weight", "blk.1.attn_gate.weight", "blk.0.ffn_exp_probs.bias"}) {
     const Planned planned = plan(ModelSketch().set_tensor(name, Dtype::f32, {8}));
     ASSERT_FALSE(planned.map.ok()) << name;
     EXPECT_EQ(planned.map.error().kind, ErrorKind::unsupported);

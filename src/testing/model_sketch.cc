@@ -50,6 +50,16 @@ ModelSketch& ModelSketch::erase_key(const std::string& key) {
   return *this;
 }
 
+ModelSketch& ModelSketch::rename_architecture(const std::string& name) {
+  std::map<std::string, Write> renamed;
+  for (const auto& [key, write] : keys_) {
+    constexpr std::string_view kOldName = "qwen3moe";
+    renamed[key.starts_with(kOldName) ? name + key.substr(kOldName.size()) : key] = write;
+  }
+  keys_ = std::move(renamed);
+  return set("general.architecture", name);
+}
+
 ModelSketch& ModelSketch::set_tensor(const std::string& name, Dtype dtype,
                                      std::vector<uint64_t> shape) {
   const auto place = std::ranges::find(tensors_, name, &Tensor::name);
@@ -69,7 +79,7 @@ ModelSketch& ModelSketch::erase_tensor(const std::string& name) {
 
 gguf::GgufFile ModelSketch::open() const {
   gguf::GgufWriter writer;
-  for (const auto& [key, write] : keys_) write(writer);
+  for (const auto& [key, write] : keys_) write(key, writer);
   for (const Tensor& tensor : tensors_)
     writer.add_tensor(tensor.name, tensor.dtype, tensor.shape,
                       [](uint64_t, std::span<std::byte> piece) {

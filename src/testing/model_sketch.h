@@ -27,16 +27,22 @@ class ModelSketch {
 
   template <gguf::Storable T>
   ModelSketch& set(const std::string& key, const T& value) {
-    keys_[key] = [key, value](gguf::GgufWriter& writer) { writer.set(key, value); };
+    keys_[key] = [value](const std::string& name, gguf::GgufWriter& writer) {
+      writer.set(name, value);
+    };
     return *this;
   }
   ModelSketch& set(const std::string& key, const char* text) { return set(key, std::string(text)); }
   template <gguf::Storable T>
   ModelSketch& set_array(const std::string& key, const std::vector<T>& values) {
-    keys_[key] = [key, values](gguf::GgufWriter& writer) { writer.set_array(key, values); };
+    keys_[key] = [values](const std::string& name, gguf::GgufWriter& writer) {
+      writer.set_array(name, values);
+    };
     return *this;
   }
   ModelSketch& erase_key(const std::string& key);
+  /// Says that the file is of another family; the keys of the old one become those of the new.
+  ModelSketch& rename_architecture(const std::string& name);
 
   /// Replaces the tensor of this name where it stands, or adds it at the end.
   ModelSketch& set_tensor(const std::string& name, Dtype dtype, std::vector<uint64_t> shape);
@@ -48,7 +54,9 @@ class ModelSketch {
   gguf::GgufFile open() const;
 
  private:
-  std::map<std::string, std::function<void(gguf::GgufWriter&)>> keys_;
+  using Write = std::function<void(const std::string& key, gguf::GgufWriter& writer)>;
+
+  std::map<std::string, Write> keys_;
   std::vector<Tensor> tensors_;
 };
 

@@ -30,8 +30,17 @@ class ForwardingBackend : public Backend {
   void expert_down(std::span<const ExpertWork> works, const BatchBuffers& batch) override {
     backend_.expert_down(works, batch);
   }
-  void combine(size_t token_count, const BatchBuffers& batch) override {
-    backend_.combine(token_count, batch);
+  void combine(size_t layer, size_t token_count, const BatchBuffers& batch) override {
+    backend_.combine(layer, token_count, batch);
+  }
+  void prepare_ffn(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override {
+    backend_.prepare_ffn(layer, first, count, batch);
+  }
+  void route_early(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override {
+    backend_.route_early(layer, first, count, batch);
+  }
+  void add_ffn(size_t token_count, const BatchBuffers& batch) override {
+    backend_.add_ffn(token_count, batch);
   }
   void output(size_t token_count, const float* hidden, float* logits) override {
     backend_.output(token_count, hidden, logits);

@@ -18,6 +18,16 @@ std::vector<io::FileFacts> facts_of(const ModelBytes& model, uint32_t alignment)
 
 void RoutingRecorder::route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) {
   ForwardingBackend::route(layer, first, count, batch);
+  record(layer, first, count, batch);
+}
+
+void RoutingRecorder::route_early(size_t layer, size_t first, size_t count,
+                                  const BatchBuffers& batch) {
+  ForwardingBackend::route_early(layer, first, count, batch);
+  record(layer, first, count, batch);
+}
+
+void RoutingRecorder::record(size_t layer, size_t first, size_t count, const BatchBuffers& batch) {
   const size_t used = batch.routing.used_count;
   for (size_t token = first; token < first + count; ++token) {
     const int32_t* row = batch.routing.experts + token * used;

@@ -48,8 +48,11 @@ class RoutingRecorder final : public ForwardingBackend {
     ForwardingBackend::attention_block(layer, first_position, token_count, cache, hidden);
   }
   void route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override;
+  void route_early(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override;
 
  private:
+  void record(size_t layer, size_t first, size_t count, const BatchBuffers& batch);
+
   std::vector<std::vector<std::vector<int32_t>>> chosen_;
 };
 

@@ -88,7 +88,7 @@ ReferenceCase ReferenceCase::read(const std::string& folder) {
   result.name = json["name"];
   result.architecture = json["architecture"];
   result.model_path = folder + "/" + json["files"][0].get<std::string>();
-  const auto types = json.value("tensor_types", nlohmann::json({{"F32", 1}}));
+  const auto types = json.value("tensor_types", nlohmann::json::object());
   for (const auto& [type, count] : types.items()) result.tensor_types.push_back(type);
   const auto& tolerance = json["tolerance"];
   result.max_abs = tolerance["suggested_max_abs"];
@@ -106,7 +106,7 @@ ReferenceCase ReferenceCase::read(const std::string& folder) {
 }
 
 bool ReferenceCase::is_float() const {
-  return std::ranges::all_of(tensor_types, [](const std::string& type) {
+  return !tensor_types.empty() && std::ranges::all_of(tensor_types, [](const std::string& type) {
     return type == "F32" || type == "F16" || type == "BF16";
   });
 }

@@ -105,8 +105,8 @@ void TimedBackend::expert_down(std::span<const ExpertWork> works, const BatchBuf
   pass(for_works(costs_.down_ns, works));
 }
 
-void TimedBackend::combine(size_t token_count, const BatchBuffers& batch) {
-  ForwardingBackend::combine(token_count, batch);
+void TimedBackend::combine(size_t layer, size_t token_count, const BatchBuffers& batch) {
+  ForwardingBackend::combine(layer, token_count, batch);
   pass(for_tokens(costs_.combine_ns, token_count));
 }
 

@@ -61,7 +61,7 @@ class TimedBackend final : public ForwardingBackend {
   void predict(std::span<const uint32_t> layers, const float* hidden, float* logits) override;
   void expert_gate_up(std::span<const ExpertWork> works, const BatchBuffers& batch) override;
   void expert_down(std::span<const ExpertWork> works, const BatchBuffers& batch) override;
-  void combine(size_t token_count, const BatchBuffers& batch) override;
+  void combine(size_t layer, size_t token_count, const BatchBuffers& batch) override;
   void output(size_t token_count, const float* hidden, float* logits) override;
 
  private:

@@ -25,6 +25,11 @@ ActivationFormat format_of(const Matrix& matrix) {
   return dtype_info(matrix.dtype).activation;
 }
 
+void multiply(float scale, std::span<float> row) {
+  if (scale == 1.0f) return;
+  for (float& value : row) value *= scale;
+}
+
 /// Hands out 64-byte aligned pieces of a block of memory, or only counts them.
 class Carver {
  public:
@@ -49,15 +54,14 @@ CpuBackend::CpuBackend(const ModelConfig& config, const WeightMap& map,
                        const kernels::KernelTable& kernels, ComputePool& pool, const Limits& limits,
                        Ledger& ledger)
     : config_(config), map_(map), kernels_(kernels), pool_(pool), limits_(limits), ledger_(ledger) {
-  for (uint32_t i = 0; i < config.rotated_dim; i += 2)
-    rope_frequencies_.push_back(std::pow(config.rope_base, -double(i) / config.rotated_dim));
   thread_floats_ = std::max<size_t>(2 * kTileResultsMax, config.hidden_size);
   for (const LayerWeights& layer : map.dense.layers) {
-    scratch_.input.want(format_of(layer.query));
-    scratch_.input.want(format_of(layer.key));
-    scratch_.input.want(format_of(layer.value));
+    scratch_.input.want(format_of(layer.query.weight));
+    scratch_.input.want(format_of(layer.key.weight));
+    scratch_.input.want(format_of(layer.value.weight));
+    scratch_.attended_input.want(format_of(layer.attention_output.weight));
+    if (!layer.router.present()) continue;
     scratch_.input.want(format_of(layer.router));
-    scratch_.attended_input.want(format_of(layer.attention_output));
     scratch_.predict_input.want(format_of(layer.router));
   }
   scratch_.input.want(format_of(map.output_is_embedding ? map.dense.embedding : map.dense.output));
@@ -66,7 +70,7 @@ CpuBackend::CpuBackend(const ModelConfig& config, const WeightMap& map,
 uint64_t CpuBackend::lay_out(std::byte* memory) {
   Carver carve(memory);
   const size_t tokens = limits_.ubatch_token_max;
-  const size_t angles = limits_.context_token_max * rope_frequencies_.size();
+  const size_t angles = limits_.context_token_max * config_.rope.rotated_dim / 2;
   const size_t heads_size = heads_max(config_) * config_.head_dim;
   const size_t kv_size = kv_heads_max(config_) * config_.head_dim;
   scratch_.projected = carve.floats(tokens * config_.hidden_size);
@@ -75,6 +79,7 @@ uint64_t CpuBackend::lay_out(std::byte* memory) {
   scratch_.value = carve.floats(tokens * kv_size);
   scratch_.attended = carve.floats(tokens * heads_size);
   scratch_.router_logits = carve.floats(tokens * config_.expert_count);
+  scratch_.selection = carve.floats(tokens * config_.expert_count);
   scratch_.rope_cos = carve.floats(angles);
   scratch_.rope_sin = carve.floats(angles);
   scratch_.per_thread = carve.floats(pool_.thread_count() * thread_floats_);
@@ -98,6 +103,9 @@ Result<std::unique_ptr<CpuBackend>> CpuBackend::make(const ModelConfig& config,
   if (!arena) return arena.error();
   backend->arena_ = std::move(*arena);
   backend->lay_out(backend->arena_.begin());
+  const Matrix& divisors = map.dense.rope_divisors;
+  backend->rope_ = rope_angles(
+      config.rope, {reinterpret_cast<const float*>(divisors.data), divisors.rows * divisors.cols});
   ledger.add(MemoryUse::scratch, backend->arena_.bytes());
   return backend;
 }
@@ -119,6 +127,7 @@ void CpuBackend::embed(std::span<const int32_t> tokens, float* hidden) {
   for_tokens(tokens.size(), [&](size_t token) {
     info.decode(embedding.row(static_cast<size_t>(tokens[token])),
                 embedding.cols / info.block_elements, hidden + token * config_.hidden_size);
+    multiply(config_.embedding_scale, {hidden + token * config_.hidden_size, config_.hidden_size});
   });
 }
 
@@ -149,6 +158,9 @@ void CpuBackend::output(size_t token_count, const float* hidden, float* logits) 
   const MatmulJob job = input_job(
       map_.output_is_embedding ? map_.dense.embedding : map_.dense.output, token_count, logits);
   run_matmuls(pool_, kernels_, {&job, 1});
+  pool_.run_ranges(token_count * config_.vocabulary_size, 4096, [&](size_t begin, size_t end) {
+    multiply(1.0f / config_.logit_scale, {logits + begin, end - begin});
+  });
 }
 
 }  // namespace sluice

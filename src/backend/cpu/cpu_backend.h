@@ -37,11 +37,14 @@ class CpuBackend final : public Backend {
   void embed(std::span<const int32_t> tokens, float* hidden) override;
   void attention_block(size_t layer, size_t first_position, size_t token_count, KvCache& cache,
                        float* hidden) override;
+  void prepare_ffn(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override;
+  void route_early(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override;
   void route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override;
   void predict(std::span<const uint32_t> layers, const float* hidden, float* logits) override;
   void expert_gate_up(std::span<const ExpertWork> works, const BatchBuffers& batch) override;
   void expert_down(std::span<const ExpertWork> works, const BatchBuffers& batch) override;
-  void combine(size_t token_count, const BatchBuffers& batch) override;
+  void combine(size_t layer, size_t token_count, const BatchBuffers& batch) override;
+  void add_ffn(size_t token_count, const BatchBuffers& batch) override;
   void output(size_t token_count, const float* hidden, float* logits) override;
 
  private:
@@ -53,6 +56,7 @@ class CpuBackend final : public Backend {
     float* value;                  ///< [U][kv_head][head_dim]
     float* attended;               ///< [U][head][head_dim]
     float* router_logits;          ///< [U][expert]
+    float* selection;              ///< [U][expert], what experts are chosen by
     float* rope_cos;               ///< [context position][rotated_dim / 2]
     float* rope_sin;               ///< [context position][rotated_dim / 2]
     float* per_thread;             ///< [thread][thread_floats_]
@@ -77,8 +81,18 @@ class CpuBackend final : public Backend {
   void normalise(const float* hidden, const Matrix& weight, size_t token_count);
   void extend_rope_table(size_t position_end);
   void project_query_key_value(size_t layer, size_t token_count);
+  void add_bias(const Matrix& bias, size_t token_count, float* rows);
+  void turn_heads(float* heads, size_t head_count, const Matrix& norm, bool is_rotated,
+                  size_t position);
   void rotate_and_store(size_t layer, size_t first_position, size_t token_count, KvCache& cache);
   void attend(size_t layer, size_t first_position, size_t token_count, const KvCache& cache);
+  void add_expert_bias(const Matrix& biases, const ExpertTile& tile, float* out,
+                       size_t stride) const;
+  float shared_share(size_t layer, size_t token, const BatchBuffers& batch) const;
+  void choose(size_t layer, size_t first, size_t count, const BatchBuffers& batch);
+  void score_experts(const LayerWeights& weights, std::span<float> scores,
+                     std::span<float> selection) const;
+  void write_ffn_input(size_t first, size_t count, const BatchBuffers& batch);
   MatmulJob input_job(const Matrix& weights, size_t token_count, float* out) const;
   void gate_up_tile(const ExpertTile& tile, size_t thread, const BatchBuffers& batch);
 
@@ -88,8 +102,8 @@ class CpuBackend final : public Backend {
   ComputePool& pool_;
   const Limits limits_;
   Ledger& ledger_;
-  std::vector<double> rope_frequencies_;  ///< [rotated_dim / 2], radians per position
-  size_t rope_position_end_ = 0;          ///< rows of the rotation table that are filled
+  RopeAngles rope_;
+  size_t rope_position_end_ = 0;  ///< rows of the rotation table that are filled
   size_t thread_floats_ = 0;
   os::Arena arena_;
   Scratch scratch_{};

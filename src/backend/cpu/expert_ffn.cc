@@ -4,6 +4,7 @@
 
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/expert_tiles.h"
+#include "base/elementary.h"
 
 namespace sluice {
 namespace {
@@ -15,6 +16,12 @@ void run_tiles(ComputePool& pool, const ExpertTiles& tiles, const F& f) {
                   [&](size_t begin, size_t end, size_t thread) {
                     tiles.for_tiles(begin, end, [&](const ExpertTile& tile) { f(tile, thread); });
                   });
+}
+
+auto activation_kernel(const kernels::KernelTable& kernels, FfnActivation activation) {
+  if (activation == FfnActivation::relu) return kernels.relu_multiply;
+  if (activation == FfnActivation::clamped_silu) return kernels.swiglu_clamped;
+  return kernels.silu_multiply;
 }
 
 /// The rows of an input that a matrix wants, as a job over some of a work's tokens.
@@ -47,12 +54,16 @@ void CpuBackend::gate_up_tile(const ExpertTile& tile, size_t thread, const Batch
   };
   multiply(work.view.gate, gate_out);
   multiply(work.view.up, up_out);
+  const ExpertBiases& biases = map_.dense.layers[work.layer].expert_biases;
+  add_expert_bias(biases.gate, tile, gate_out, tile.row_count);
+  add_expert_bias(biases.up, tile, up_out, tile.row_count);
 
+  const auto activate = activation_kernel(kernels_, config_.architecture->activation);
   const ActivationFormat format = dtype_info(work.view.down.dtype).activation;
   const ActivationRows& activated = batch.activated[static_cast<size_t>(format)];
   for (size_t token = 0; token < tile.token_count; ++token) {
     float* row = gate_out + token * tile.row_count;
-    kernels_.silu_multiply(row, up_out + token * tile.row_count, tile.row_count, row);
+    activate(row, up_out + token * tile.row_count, tile.row_count, row);
     write_activations(kernels_, format, row, tile.first_row, tile.row_count, work.view.down.cols,
                       activated.row(work.first_pair + tile.first_token + token));
   }
@@ -70,10 +81,22 @@ void CpuBackend::expert_down(std::span<const ExpertWork> works, const BatchBuffe
               job.out = batch.expert_output + pair * hidden_size;
               job.out_stride = hidden_size;
               compute_rows(kernels_, job, tile.first_row, tile.row_count);
+              add_expert_bias(map_.dense.layers[tile.work->layer].expert_biases.down, tile,
+                              job.out + tile.first_row, hidden_size);
             });
 }
 
-void CpuBackend::combine(size_t token_count, const BatchBuffers& batch) {
+/// To a tile's results, [token][stride]. Only experts have biases.
+void CpuBackend::add_expert_bias(const Matrix& biases, const ExpertTile& tile, float* out,
+                                 size_t stride) const {
+  if (!biases.present() || tile.work->expert == kNoExpert) return;
+  const std::byte* row = biases.row(static_cast<size_t>(tile.work->expert));
+  for (size_t token = 0; token < tile.token_count; ++token)
+    kernels_.add(reinterpret_cast<const float*>(row) + tile.first_row, tile.row_count,
+                 out + token * stride);
+}
+
+void CpuBackend::combine(size_t layer, size_t token_count, const BatchBuffers& batch) {
   const size_t size = config_.hidden_size;
   const size_t used = batch.routing.used_count;
   pool_.run_queue(token_count, [&](size_t token, size_t thread) {
@@ -85,7 +108,32 @@ void CpuBackend::combine(size_t token_count, const BatchBuffers& batch) {
       kernels_.add_scaled(batch.routing.weights[entry], batch.expert_output + pair * size, size,
                           sum);
     }
-    kernels_.add(sum, size, batch.hidden + token * size);
+    float* hidden = batch.hidden + token * size;
+    kernels_.add_scaled(config_.residual_scale, sum, size, hidden);
+    if (map_.dense.layers[layer].shared.present())
+      kernels_.add_scaled(config_.residual_scale * shared_share(layer, token, batch),
+                          batch.shared_output + token * size, size, hidden);
+  });
+}
+
+/// How much of the shared expert's output a token gets.
+float CpuBackend::shared_share(size_t layer, size_t token, const BatchBuffers& batch) const {
+  const Matrix& gate = map_.dense.layers[layer].shared_gate;
+  if (!gate.present()) return 1.0f;
+  float logit = 0.0f;
+  MatmulJob job = work_job(gate, batch.ffn_input);
+  job.activations += token * job.activation_stride;
+  job.token_count = 1;
+  job.out = &logit;
+  job.out_stride = 1;
+  compute_rows(kernels_, job, 0, 1);
+  return sigmoid_f32(logit);
+}
+
+void CpuBackend::add_ffn(size_t token_count, const BatchBuffers& batch) {
+  pool_.run_ranges(token_count * config_.hidden_size, 4096, [&](size_t begin, size_t end) {
+    kernels_.add_scaled(config_.residual_scale, batch.expert_output + begin, end - begin,
+                        batch.hidden + begin);
   });
 }
 

@@ -2,12 +2,18 @@
 #include "backend/cpu/router.h"
 
 #include <algorithm>
+#include <array>
+#include <limits>
 
 #include "backend/cpu/cpu_backend.h"
+#include "base/elementary.h"
 
 namespace sluice {
-
 namespace {
+
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+/// Weights that all vanish are not divided by their sum; the reference engine has the same least.
+constexpr float kWeightSumMin = 0x1p-14f;
 
 /// The highest score that is in neither list, ties to the lower id; kNoExpert where all are.
 int32_t best_of_rest(std::span<const float> scores, std::span<const int32_t> chosen,
@@ -24,16 +30,38 @@ int32_t best_of_rest(std::span<const float> scores, std::span<const int32_t> cho
 
 }  // namespace
 
-void choose_experts(std::span<const float> scores, const GatingRule& rule,
-                    std::span<int32_t> experts, std::span<float> weights) {
+void limit_to_groups(const GatingRule& rule, std::span<float> selection) {
+  if (rule.group_count <= 1) return;
+  const size_t size = selection.size() / rule.group_count;
+  const auto rank = [&](size_t group) {
+    float best = kNever, second = kNever;
+    for (const float score : selection.subspan(group * size, size)) {
+      second = std::max(second, std::min(best, score));
+      best = std::max(best, score);
+    }
+    return rule.group_rank == GroupRank::two_best ? best + second : best;
+  };
+  std::array<float, kGroupsMax> ranks;
+  for (size_t group = 0; group < rule.group_count; ++group) ranks[group] = rank(group);
+  for (size_t group = 0; group < rule.group_count; ++group) {
+    size_t better = 0;
+    for (size_t other = 0; other < rule.group_count; ++other)
+      better += ranks[other] > ranks[group] || (ranks[other] == ranks[group] && other < group);
+    if (better >= rule.group_used_count)
+      std::ranges::fill(selection.subspan(group * size, size), kNever);
+  }
+}
+
+void choose_experts(std::span<const float> scores, std::span<const float> selection,
+                    const GatingRule& rule, std::span<int32_t> experts, std::span<float> weights) {
   for (size_t rank = 0; rank < experts.size(); ++rank) {
-    experts[rank] = best_of_rest(scores, experts.first(rank), {});
+    experts[rank] = best_of_rest(selection, experts.first(rank), {});
     weights[rank] = scores[experts[rank]];
   }
   float sum = 0.0f;
   for (const float weight : weights) sum += weight;
   for (float& weight : weights) {
-    if (rule.renormalise) weight /= sum;
+    if (rule.renormalise) weight /= std::max(sum, kWeightSumMin);
     weight *= rule.scale;
   }
 }
@@ -44,25 +72,15 @@ void choose_runners_up(std::span<const float> scores, std::span<const int32_t> c
     runners_up[rank] = best_of_rest(scores, chosen, runners_up.first(rank));
 }
 
-void CpuBackend::route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) {
+void CpuBackend::prepare_ffn(size_t layer, size_t first, size_t count, const BatchBuffers& batch) {
   CHECK(count <= limits_.ubatch_token_max);
-  const LayerWeights& weights = map_.dense.layers[layer];
-  const float* hidden = batch.hidden + first * config_.hidden_size;
-  normalise(hidden, weights.ffn_norm, count);
-  const MatmulJob job = input_job(weights.router, count, scratch_.router_logits);
-  run_matmuls(pool_, kernels_, {&job, 1});
+  normalise(batch.hidden + first * config_.hidden_size, map_.dense.layers[layer].ffn_norm, count);
+  write_ffn_input(first, count, batch);
+}
 
-  const size_t expert_count = weights.router.rows;
-  const size_t used = batch.routing.used_count;
+/// What scratch.projected holds, for those who compute the FFN of the batch.
+void CpuBackend::write_ffn_input(size_t first, size_t count, const BatchBuffers& batch) {
   for_tokens(count, [&](size_t token) {
-    float* scores = scratch_.router_logits + token * expert_count;
-    kernels_.softmax(scores, expert_count);
-    const size_t row = (first + token) * used;
-    choose_experts({scores, expert_count}, config_.gating, {batch.routing.experts + row, used},
-                   {batch.routing.weights + row, used});
-    if (batch.routing.runner_up_count > 0)
-      choose_runners_up({scores, expert_count}, {batch.routing.experts + row, used},
-                        {batch.routing.runners_up, batch.routing.runner_up_count});
     for (size_t format = 0; format < kActivationFormatCount; ++format) {
       const ActivationRows& rows = batch.ffn_input[format];
       if (rows.begin == nullptr) continue;
@@ -71,6 +89,61 @@ void CpuBackend::route(size_t layer, size_t first, size_t count, const BatchBuff
                         config_.hidden_size, rows.row(first + token));
     }
   });
+}
+
+void CpuBackend::route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) {
+  prepare_ffn(layer, first, count, batch);
+  choose(layer, first, count, batch);
+}
+
+void CpuBackend::route_early(size_t layer, size_t first, size_t count, const BatchBuffers& batch) {
+  CHECK(count <= limits_.ubatch_token_max);
+  const size_t size = config_.hidden_size;
+  for_tokens(count, [&](size_t token) {
+    scratch_.input.write(kernels_, token, batch.hidden + (first + token) * size, size);
+  });
+  choose(layer, first, count, batch);
+}
+
+/// By what scratch.input holds.
+void CpuBackend::choose(size_t layer, size_t first, size_t count, const BatchBuffers& batch) {
+  const LayerWeights& weights = map_.dense.layers[layer];
+  const MatmulJob job = input_job(weights.router, count, scratch_.router_logits);
+  run_matmuls(pool_, kernels_, {&job, 1});
+
+  const size_t expert_count = weights.router.rows;
+  const size_t used = batch.routing.used_count;
+  for_tokens(count, [&](size_t token) {
+    const std::span<float> scores(scratch_.router_logits + token * expert_count, expert_count);
+    const std::span<float> selection(scratch_.selection + token * expert_count, expert_count);
+    score_experts(weights, scores, selection);
+    const size_t row = (first + token) * used;
+    const std::span<int32_t> chosen(batch.routing.experts + row, used);
+    const std::span<float> shares(batch.routing.weights + row, used);
+    choose_experts(scores, selection, config_.gating, chosen, shares);
+    if (config_.gating.function == GatingFunction::softmax_of_chosen)
+      kernels_.softmax(shares.data(), used);
+    if (batch.routing.runner_up_count > 0)
+      choose_runners_up(selection, chosen,
+                        {batch.routing.runners_up, batch.routing.runner_up_count});
+  });
+}
+
+/// Logits become scores, and what experts are chosen by.
+void CpuBackend::score_experts(const LayerWeights& weights, std::span<float> scores,
+                               std::span<float> selection) const {
+  const auto add = [&](const Matrix& bias, std::span<float> to) {
+    if (bias.present())
+      kernels_.add(reinterpret_cast<const float*>(bias.data), to.size(), to.data());
+  };
+  add(weights.router_bias, scores);
+  if (config_.gating.function == GatingFunction::softmax)
+    kernels_.softmax(scores.data(), scores.size());
+  if (config_.gating.function == GatingFunction::sigmoid)
+    for (float& score : scores) score = sigmoid_f32(score);
+  std::ranges::copy(scores, selection.begin());
+  add(weights.selection_bias, selection);
+  limit_to_groups(config_.gating, selection);
 }
 
 }  // namespace sluice

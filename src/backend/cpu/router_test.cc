@@ -22,7 +22,7 @@ struct Choice {
 Choice choose(const std::vector<float>& scores, size_t used,
               const GatingRule& rule = {.renormalise = false}) {
   Choice choice{std::vector<int32_t>(used), std::vector<float>(used)};
-  choose_experts(scores, rule, choice.experts, choice.weights);
+  choose_experts(scores, scores, rule, choice.experts, choice.weights);
   return choice;
 }
 
@@ -49,6 +49,43 @@ TEST(Router, RenormalisesThenScales) {
   EXPECT_EQ(scaled.weights, (Weights{0.5f / 0.75f * 2.5f, 0.25f / 0.75f * 2.5f}));
   EXPECT_EQ(choose(scores, 2, {.renormalise = false, .scale = 4.0f}).weights, (Weights{2, 1}));
   EXPECT_EQ(choose({3, 1}, 1, {.renormalise = true}).weights, (Weights{1})) << "one is all";
+}
+
+/// A bias decides who is chosen, never with which weight: also where it makes all scores negative.
+TEST(Router, WeightsAreScoresWithoutTheBias) {
+  const Weights scores{0.5f, 0.25f, 0.125f}, biased{-3.0f, -1.0f, -2.0f};
+  Choice choice{Ids(2), Weights(2)};
+  choose_experts(scores, biased, {.renormalise = true}, choice.experts, choice.weights);
+  EXPECT_EQ(choice.experts, (Ids{1, 2}));
+  EXPECT_EQ(choice.weights, (Weights{0.25f / 0.375f, 0.125f / 0.375f}));
+}
+
+TEST(Router, WeightsThatVanishStayFinite) {
+  EXPECT_EQ(choose({0, 0, 0}, 2, {.renormalise = true}).weights, (Weights{0, 0}));
+}
+
+Weights limited(Weights selection, const GatingRule& rule) {
+  limit_to_groups(rule, selection);
+  return selection;
+}
+
+TEST(Router, OnlyTheBestGroupsAreEligible) {
+  const Weights scores{9, 0, 5, 5, 4, 4, -1, -1};
+  const GatingRule two_of_four{.group_count = 4, .group_used_count = 2};
+  EXPECT_EQ(limited(scores, two_of_four),
+            (Weights{9, 0, 5, 5, -kInfinity, -kInfinity, -kInfinity, -kInfinity}))
+      << "9 + 0 and 5 + 5 are the largest sums of two";
+  GatingRule one_of_four{.group_count = 4, .group_used_count = 1};
+  EXPECT_EQ(limited(scores, one_of_four)[0], -kInfinity) << "9 + 0 is less than 5 + 5";
+  one_of_four.group_rank = GroupRank::best;
+  EXPECT_EQ(limited(scores, one_of_four)[0], 9) << "but 9 is more than 5";
+  EXPECT_EQ(limited(scores, {}), scores) << "one group is all";
+}
+
+TEST(Router, GroupsThatAreEqualGoByNumber) {
+  const GatingRule rule{.group_count = 3, .group_used_count = 2};
+  EXPECT_EQ(limited(Weights(6, -0.5f), rule),
+            (Weights{-0.5f, -0.5f, -0.5f, -0.5f, -kInfinity, -kInfinity}));
 }
 
 /// In float, from rank 0 on: 1 + 2^-24 + 2^-24 is 1, the other way round it would be more.
