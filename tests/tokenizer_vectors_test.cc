@@ -148,7 +148,11 @@ TEST_P(BulkTokenizerVectors, TheSameTokensEndGeneration) {
   EXPECT_EQ(tokenizer_->token_count(), file_["vocab"]["n_tokens"].get<size_t>());
 }
 
-INSTANTIATE_TEST_SUITE_P(Known, BulkTokenizerVectors, ::testing::Values("qwen3", "made-hunyuan"),
+INSTANTIATE_TEST_SUITE_P(Known, BulkTokenizerVectors,
+                         ::testing::Values("qwen3", "llama3", "deepseek-v3", "gpt-oss",
+                                           "made-bailingmoe", "made-deepseek-llm", "made-glm4",
+                                           "made-hunyuan", "made-kimi-k2", "made-minimax-m2",
+                                           "made-qwen35", "made-tekken"),
                          [](const auto& case_info) {
                            std::string name = case_info.param;
                            std::ranges::replace(name, '-', '_');

@@ -136,7 +136,7 @@ void BpeTokenizer::append_words(std::string_view text, WordMerger& merger,
   text = repair_utf8(text, repaired);
   if (rule_.normalization == Normalization::nfc) text = to_nfc(text, normalized);
   for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(rule_.word_end(text, at), at + kWordBytesMax);
+    const size_t end = std::min(word_end(rule_, text, at), at + kWordBytesMax);
     merger.append_tokens(text.substr(at, end - at), out);
     at = end;
   }

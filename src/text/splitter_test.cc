@@ -18,7 +18,7 @@ Words split(std::string_view name, std::string_view text) {
   CHECK(rule != nullptr);
   Words words;
   for (size_t at = 0; at < text.size();) {
-    const size_t end = rule->word_end(text, at);
+    const size_t end = word_end(*rule, text, at);
     CHECK(at < end && end <= text.size());
     words.emplace_back(text.substr(at, end - at));
     at = end;
