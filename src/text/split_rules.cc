@@ -12,9 +12,10 @@ constexpr SplitRule triples(std::string_view name) {
   return {.name = name, .digits_max = 3};
 }
 
-/// The same, for families that look a word up before they merge.
+/// The same, for families that look a word up before they merge; they begin with a BOS.
 constexpr SplitRule llama3(std::string_view name) {
   SplitRule rule = triples(name);
+  rule.adds_bos = true;
   rule.whole_tokens = true;
   return rule;
 }
@@ -47,6 +48,7 @@ constexpr SplitRule o200k(std::string_view name) {
 /// The same without 's, and every digit alone.
 constexpr SplitRule tekken(std::string_view name) {
   SplitRule rule = o200k(name);
+  rule.adds_bos = true;
   rule.whole_tokens = true;
   rule.contractions = Contractions::none;
   rule.digits_max = 1;

@@ -52,6 +52,7 @@ struct SplitRule {
   std::string_view name;  ///< a value of `tokenizer.ggml.pre`
   /// What the model's tokenizer does to the text before.
   Normalization normalization = Normalization::none;
+  bool adds_bos = false;  ///< where the file does not say
   /// A word that is a token as a whole is that token, whether or not the merges lead there.
   bool whole_tokens = false;
   Contractions contractions = Contractions::words;
