@@ -30,14 +30,17 @@ Vocabulary read_vocabulary(const std::string& path) {
   vocabulary.model = file.find_text("tokenizer.ggml.model").value().value_or("");
   vocabulary.pre = file.find_text("tokenizer.ggml.pre").value().value_or("");
   vocabulary.tokens = *file.find_texts("tokenizer.ggml.tokens").value();
-  vocabulary.merges = *file.find_texts("tokenizer.ggml.merges").value();
+  if (const auto* merges = file.find_texts("tokenizer.ggml.merges").value(); merges != nullptr)
+    vocabulary.merges = *merges;
+  vocabulary.scores = file.find_floats("tokenizer.ggml.scores").value();
   const auto types = file.find_uints("tokenizer.ggml.token_type").value();
   for (const uint64_t type : types) vocabulary.types.push_back(static_cast<TokenType>(type));
   vocabulary.bos = token_at(file, "tokenizer.ggml.bos_token_id");
   vocabulary.eos = token_at(file, "tokenizer.ggml.eos_token_id");
   vocabulary.eot = token_at(file, "tokenizer.ggml.eot_token_id");
-  vocabulary.add_bos = file.find_bool("tokenizer.ggml.add_bos_token").value().value_or(false);
-  vocabulary.add_eos = file.find_bool("tokenizer.ggml.add_eos_token").value().value_or(false);
+  vocabulary.add_bos = file.find_bool("tokenizer.ggml.add_bos_token").value();
+  vocabulary.add_eos = file.find_bool("tokenizer.ggml.add_eos_token").value();
+  vocabulary.add_space_prefix = file.find_bool("tokenizer.ggml.add_space_prefix").value();
   return vocabulary;
 }
 
@@ -80,11 +83,13 @@ std::string input_of(const Json& vector) {
 
 std::string expected_bytes(const Json& form, const std::string& input) {
   if (form == "input") return input;
+  if (form == "space+input") return " " + input;
   return decode_base64(form["b64"].get<std::string>());
 }
 
 TokenizeOptions options_of(const Json& vector) {
   return {.add_special = vector["add_special"].get<bool>(),
+          .never_doubled = false,
           .parse_special = vector["parse_special"].get<bool>()};
 }
 
@@ -135,11 +140,14 @@ TEST_P(BulkTokenizerVectors, IdsAndPiecesAreEqual) {
   }
 }
 
+/// Of two encoders that differ the second has the model's own rule, except with SentencePiece,
+/// where it has faults and the scores of the file decide.
 TEST_P(BulkTokenizerVectors, DisputesAreSettledAsTheModelDoes) {
+  const char* settled = tokenizer_->vocabulary().model == "llama" ? "llama_ids" : "second_ids";
   for (const Json& vector : file_["disputed"]) {
     SCOPED_TRACE(vector["id"].get<std::string>());
     EXPECT_EQ(tokenizer_->tokenize(input_of(vector), options_of(vector)),
-              vector["second_ids"].get<Ids>());
+              vector[settled].get<Ids>());
   }
 }
 
@@ -148,7 +156,12 @@ TEST_P(BulkTokenizerVectors, TheSameTokensEndGeneration) {
   EXPECT_EQ(tokenizer_->token_count(), file_["vocab"]["n_tokens"].get<size_t>());
 }
 
-INSTANTIATE_TEST_SUITE_P(Known, BulkTokenizerVectors, ::testing::Values("qwen3", "made-hunyuan"),
+INSTANTIATE_TEST_SUITE_P(Known, BulkTokenizerVectors,
+                         ::testing::Values("qwen3", "llama3", "deepseek-v3", "gpt-oss",
+                                           "made-bailingmoe", "made-deepseek-llm", "made-glm4",
+                                           "made-hunyuan", "made-kimi-k2", "made-minimax-m2",
+                                           "made-qwen35", "made-tekken", "mixtral", "mistral-v3",
+                                           "made-spm-noprefix"),
                          [](const auto& case_info) {
                            std::string name = case_info.param;
                            std::ranges::replace(name, '-', '_');

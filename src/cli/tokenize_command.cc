@@ -32,6 +32,7 @@ int tokenize(const TokenizeCommand& options) {
   if (!tokenizer) return report(tokenizer.error());
   const auto tokens = (*tokenizer)
                           ->tokenize(*text, {.add_special = options.add_special,
+                                             .never_doubled = false,
                                              .parse_special = !options.no_special});
   if (options.json) return report(print_json({{"tokens", tokens}}));
   return report(print_output("{}\n", fmt::join(tokens, ",")));

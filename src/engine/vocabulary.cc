@@ -17,10 +17,10 @@ Status read_token(const gguf::GgufFile& file, std::string_view key, size_t token
   return {};
 }
 
-Status read_flag(const gguf::GgufFile& file, std::string_view key, bool& flag) {
+Status read_flag(const gguf::GgufFile& file, std::string_view key, std::optional<bool>& flag) {
   auto value = file.find_bool(key);
   if (!value) return value.error();
-  flag = value->value_or(false);
+  flag = *value;
   return {};
 }
 
@@ -56,6 +56,10 @@ Result<text::Vocabulary> read_vocabulary(const gguf::GgufFile& file) {
   if (!merges) return merges.error();
   if (*merges != nullptr) vocabulary.merges = **merges;
 
+  auto scores = file.find_floats("tokenizer.ggml.scores");
+  if (!scores) return scores.error();
+  vocabulary.scores = *std::move(scores);
+
   const size_t count = vocabulary.tokens.size();
   for (const Status& read :
        {read_text(file, "tokenizer.ggml.model", vocabulary.model),
@@ -64,7 +68,8 @@ Result<text::Vocabulary> read_vocabulary(const gguf::GgufFile& file) {
         read_token(file, "tokenizer.ggml.eos_token_id", count, vocabulary.eos),
         read_token(file, "tokenizer.ggml.eot_token_id", count, vocabulary.eot),
         read_flag(file, "tokenizer.ggml.add_bos_token", vocabulary.add_bos),
-        read_flag(file, "tokenizer.ggml.add_eos_token", vocabulary.add_eos)})
+        read_flag(file, "tokenizer.ggml.add_eos_token", vocabulary.add_eos),
+        read_flag(file, "tokenizer.ggml.add_space_prefix", vocabulary.add_space_prefix)})
     if (!read) return read.error();
   return vocabulary;
 }

@@ -60,16 +60,13 @@ void WordMerger::merge_pair(Index left) {
   if (symbol.previous != kNone) look_at_pair(symbol.previous);
 }
 
-void WordMerger::append_tokens(std::string_view word, std::vector<TokenId>& out) {
-  CHECK(word.size() < kNone);
-  symbols_.clear();
-  heap_.clear();
-  for (const char byte : word) {
-    const TokenId token = byte_tokens_[static_cast<uint8_t>(byte)];
-    if (token == kNoToken) continue;
-    const auto index = static_cast<Index>(symbols_.size());
-    symbols_.push_back({token, index - 1, index + 1});  // index − 1 of the first is kNone
-  }
+void WordMerger::add(TokenId symbol) {
+  CHECK(symbols_.size() < kNone);
+  const auto index = static_cast<Index>(symbols_.size());
+  symbols_.push_back({symbol, index - 1, index + 1});  // index − 1 of the first is kNone
+}
+
+void WordMerger::end_word(std::vector<TokenId>& out) {
   if (symbols_.empty()) return;
   symbols_.back().next = kNone;
   for (Index left = 0; left + 1 < symbols_.size(); ++left) look_at_pair(left);
@@ -82,6 +79,7 @@ void WordMerger::append_tokens(std::string_view word, std::vector<TokenId>& out)
     if (symbols_[left].merge.rank == rank) merge_pair(left);
   }
   for (Index at = 0; at != kNone; at = symbols_[at].next) out.push_back(symbols_[at].token);
+  symbols_.clear();
 }
 
 }  // namespace sluice::text

@@ -1,13 +1,13 @@
-// Byte pair encoding of one word: its bytes start as one token each, and the adjacent pair with the
-// lowest rank is merged, the leftmost of equals first, until no pair has a rank.
+// Byte pair encoding of one word: its symbols (bytes or characters) start as one token each, and
+// the adjacent pair with the lowest rank is merged, the leftmost of equals first, until no pair has
+// a rank.
 //
 // The pairs wait in a heap ordered by (rank, position) and the tokens of the word form a linked
-// list, so a word of n bytes costs n log n; a megabyte of one letter is an ordinary word here. An
+// list, so a word of n symbols costs n log n; a megabyte of one letter is an ordinary word here. An
 // entry of the heap is not removed when its pair goes away: it is recognised as stale when it comes
 // up, because the pair that now starts at its position has another rank, or none.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <limits>
 #include <string_view>
@@ -51,24 +51,26 @@ class MergeTable {
   int hash_shift_;           ///< keeps the highest bits of a 64-bit hash
 };
 
-/// Token of each single byte; kNoToken where the vocabulary has none.
-using ByteTokens = std::array<TokenId, 256>;
-
-/// The working memory for merging words, reused from word to word. One thread at a time.
+/// The working memory for merging words, reused from word to word; some 40 bytes for each symbol of
+/// the longest. One thread at a time.
 class WordMerger {
  public:
-  /// Both outlive this object.
-  WordMerger(const ByteTokens& byte_tokens, const MergeTable& merges)
-      : byte_tokens_(byte_tokens), merges_(merges) {}
+  /// REQUIRES: merges outlives this object.
+  explicit WordMerger(const MergeTable& merges) : merges_(merges) {}
 
-  /// Appends the tokens of a word. A byte without a token of its own gives none, as in the
-  /// reference. The memory kept is some 40 bytes a byte of the longest word.
-  /// REQUIRES: word.size() < 2^32 − 1
-  void append_tokens(std::string_view word, std::vector<TokenId>& out);
+  /// Another symbol of the word.
+  void add(TokenId symbol);
+  bool is_full() const { return symbols_.size() >= kSymbolsMax; }
+
+  /// Merges the symbols since the last call and appends the tokens. Callers also end a word that
+  /// is full, so that the memory is bounded: no vocabulary has a token that long, so the cut
+  /// shows, if at all, in the tokens on both sides of it.
+  void end_word(std::vector<TokenId>& out);
 
  private:
   using Index = uint32_t;
   static constexpr Index kNone = std::numeric_limits<Index>::max();
+  static constexpr size_t kSymbolsMax = size_t{16} << 20;  // 640 MB
 
   struct Symbol {
     TokenId token;
@@ -81,7 +83,6 @@ class WordMerger {
   /// Replaces the pair that starts at `left` by its merged token.
   void merge_pair(Index left);
 
-  const ByteTokens& byte_tokens_;
   const MergeTable& merges_;
   std::vector<Symbol> symbols_;
   std::vector<uint64_t> heap_;  ///< rank << 32 | index of the left symbol, lowest on top

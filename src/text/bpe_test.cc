@@ -24,13 +24,13 @@ class Merges {
       if (!ranks_.emplace(std::pair(left, right), rank).second) continue;
       table_.add(id_of(left), id_of(right), {rank, id_of(left + right)});
     }
-    for (int byte = 0; byte < 256; ++byte) byte_tokens_[static_cast<size_t>(byte)] = byte;
   }
 
   Texts merge(std::string_view word) const {
-    WordMerger merger(byte_tokens_, table_);
+    WordMerger merger(table_);
     std::vector<TokenId> ids;
-    merger.append_tokens(word, ids);
+    for (const char byte : word) merger.add(static_cast<uint8_t>(byte));
+    merger.end_word(ids);
     Texts parts;
     for (const TokenId id : ids) parts.push_back(texts_[static_cast<size_t>(id)]);
     return parts;
@@ -66,7 +66,6 @@ class Merges {
   Texts texts_;
   std::map<std::pair<std::string, std::string>, Rank> ranks_;
   MergeTable table_;
-  ByteTokens byte_tokens_;
 };
 
 TEST(WordMerger, MergesTheLowestRankFirst) {
@@ -95,16 +94,18 @@ TEST(WordMerger, HandlesTheShortestWords) {
   EXPECT_EQ(merges.merge(std::string("\0\xff", 2)), (Texts{std::string(1, '\0'), "\xff"}));
 }
 
-TEST(WordMerger, LeavesOutBytesWithoutAToken) {
-  ByteTokens byte_tokens;
-  byte_tokens.fill(kNoToken);
-  byte_tokens['a'] = 7;
-  const MergeTable none(0);
-  WordMerger merger(byte_tokens, none);
+TEST(WordMerger, TakesOneWordAfterTheOther) {
+  MergeTable table(1);
+  table.add(1, 2, {0, 3});
+  WordMerger merger(table);
   std::vector<TokenId> ids;
-  merger.append_tokens("xaxax", ids);
-  merger.append_tokens("xx", ids);
-  EXPECT_EQ(ids, (std::vector<TokenId>{7, 7}));
+  merger.end_word(ids);
+  EXPECT_TRUE(ids.empty());
+  for (const TokenId symbol : {1, 2, 1}) merger.add(symbol);
+  merger.end_word(ids);
+  merger.add(2);
+  merger.end_word(ids);
+  EXPECT_EQ(ids, (std::vector<TokenId>{3, 1, 2}));
 }
 
 TEST(WordMerger, AgreesWithTheDefinition) {

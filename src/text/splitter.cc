@@ -8,69 +8,60 @@
 namespace sluice::text {
 namespace {
 
-/// What the rules ask about a character. Newlines are spaces too, but the rules tell them apart.
-enum class Kind : uint8_t { letter, number, newline, space, other };
+constexpr CodeRange kIdeographsAndKana[] = {{0x3040, 0x30ff}, {0x4e00, 0x9fa5}};
 
-Kind classify(char32_t code) {
-  if (is_newline(code)) return Kind::newline;
-  if (is_space(code)) return Kind::space;
+/// REQUIRES: beyond ASCII
+CharSet kind_of(char32_t code) {
+  if (is_space(code)) return kBlank;
   const Category c = category(code);
-  if (is_letter(c)) return Kind::letter;
-  return is_number(c) ? Kind::number : Kind::other;
+  if (c == Category::lowercase_letter) return kLower;
+  if (c == Category::uppercase_letter || c == Category::titlecase_letter) return kUpper;
+  if (is_letter(c)) return kUncased;
+  if (is_mark(c)) return kMark;
+  if (is_number(c)) return kNumber;
+  return is_punctuation(c) || is_symbol(c) ? kSign : kUnnamed;
 }
 
-constexpr Kind classify_ascii(char32_t code) {
-  if (is_newline(code)) return Kind::newline;
-  if (is_space(code)) return Kind::space;
-  if ('0' <= code && code <= '9') return Kind::number;
-  const char32_t lower = code | 0x20;
-  return 'a' <= lower && lower <= 'z' ? Kind::letter : Kind::other;
+constexpr bool is_ascii_letter(char32_t code) {
+  return 'a' <= (code | 0x20) && (code | 0x20) <= 'z';
+}
+
+constexpr CharSet kind_of_ascii(char32_t code) {
+  if (is_newline(code)) return kNewline;
+  if (is_space(code)) return code == ' ' ? kSpace : kBlank;
+  if (code < 0x20 || code == 0x7f) return kUnnamed;
+  if (is_ascii_letter(code)) return (code & 0x20) != 0 ? kLower : kUpper;
+  if ('0' <= code && code <= '9') return kNumber;
+  return code == '/' ? kSlash : kSign;
 }
 
 constexpr auto kAsciiKinds = [] {
-  std::array<Kind, 128> kinds{};
-  for (char32_t code = 0; code < kinds.size(); ++code) kinds[code] = classify_ascii(code);
+  std::array<CharSet, 128> kinds{};
+  for (char32_t code = 0; code < kinds.size(); ++code) kinds[code] = kind_of_ascii(code);
   return kinds;
 }();
 
+CharSet kind_of(char32_t code, Script script) {
+  const CharSet kind = kind_of(code);
+  switch (script) {
+    case Script::none:
+      return kind;
+    case Script::ideographs_and_kana:
+      return is_in(code, kIdeographsAndKana) ? kScript : kind;
+    case Script::han:  // its signs and numbers may also be part of others' runs
+      if (!is_han(code)) return kind;
+      return static_cast<CharSet>(kScript | (kind & ~kLetters));
+  }
+  return kind;
+}
+
 struct Character {
   char32_t code;
-  Kind kind;
+  CharSet kind;
   size_t end;  ///< where the next one starts
+
+  bool is(CharSet set) const { return (kind & set) != 0; }
 };
-
-/// REQUIRES: at < text.size()
-Character character_at(std::string_view text, size_t at) {
-  const Utf8Char c = decode_utf8(text, at);
-  return {c.code, c.code < 128 ? kAsciiKinds[c.code] : classify(c.code), at + c.bytes};
-}
-
-/// Where the run of one kind that starts at `at` ends; `at` itself when there is none.
-size_t run_end(std::string_view text, size_t at, Kind kind) {
-  while (at < text.size()) {
-    const Character next = character_at(text, at);
-    if (next.kind != kind) break;
-    at = next.end;
-  }
-  return at;
-}
-
-/// `\s*[\r\n]+|\s+(?!\S)|\s+` at white space: up to the last newline of the run; without one, all
-/// of the run but the character before a word (a space goes with its word), at least one.
-size_t space_end(std::string_view text, size_t begin) {
-  size_t end = begin;
-  size_t last = begin;  // where the last character of the run starts
-  size_t newline_end = begin;
-  while (end < text.size()) {
-    const Character next = character_at(text, end);
-    if (next.kind != Kind::space && next.kind != Kind::newline) break;
-    last = end;
-    end = next.end;
-    if (next.kind == Kind::newline) newline_end = end;
-  }
-  if (newline_end != begin) return newline_end;
-  return end == text.size() || last == begin ? end : last;
-}
 
 /// Lower case as `(?i:)` compares: of the letters in question only s has a third form, ſ.
 constexpr char32_t fold(char32_t code) {
@@ -78,68 +69,181 @@ constexpr char32_t fold(char32_t code) {
   return 'A' <= code && code <= 'Z' ? code | 0x20 : code;
 }
 
-/// `(?i:'s|'t|'re|'ve|'m|'ll|'d)` after the apostrophe; `at` itself when it is none of them.
-size_t contraction_end(std::string_view text, size_t at) {
-  if (at == text.size()) return at;
-  const Character first = character_at(text, at);
-  switch (fold(first.code)) {
+/// One word of a text. Each member is a part of the expression, tried at a place: where it ends, or
+/// that place itself when it does not match there.
+class WordScan {
+ public:
+  WordScan(const SplitRule& rule, std::string_view text) : rule_(rule), text_(text) {}
+
+  size_t word_end(size_t begin) const;
+
+ private:
+  /// REQUIRES: at < text.size()
+  Character character_at(size_t at) const {
+    const auto lead = static_cast<uint8_t>(text_[at]);
+    if (lead < 128) return {lead, kAsciiKinds[lead], at + 1};
+    const Utf8Char c = decode_utf8(text_, at);
+    return {c.code, kind_of(c.code, rule_.script), at + c.bytes};
+  }
+  bool is_at(size_t at, CharSet set) const { return at < text_.size() && character_at(at).is(set); }
+
+  size_t run_end(size_t at, CharSet set) const;
+  size_t number_end(size_t at) const;
+  size_t contraction_end(size_t at) const;
+  size_t letters_end(size_t begin, const Character& first) const;
+  size_t cased_end(size_t at) const;
+  size_t sign_word_end(size_t begin, const Character& first) const;
+  size_t signs_end(size_t begin, const Character& first) const;
+  size_t white_end(size_t begin) const;
+  size_t unmatched_end(size_t at) const;
+
+  const SplitRule& rule_;
+  std::string_view text_;
+};
+
+size_t WordScan::run_end(size_t at, CharSet set) const {
+  while (at < text_.size()) {
+    const Character next = character_at(at);
+    if (!next.is(set)) break;
+    at = next.end;
+  }
+  return at;
+}
+
+/// \p{N}{1,digits_max}
+size_t WordScan::number_end(size_t at) const {
+  if (rule_.digits_max == 0) return run_end(at, kNumber);
+  for (uint32_t digits = 0; digits < rule_.digits_max && at < text_.size(); ++digits) {
+    const Character next = character_at(at);
+    if (!next.is(kNumber)) break;
+    at = next.end;
+  }
+  return at;
+}
+
+/// '(s|t|re|ve|m|ll|d)
+size_t WordScan::contraction_end(size_t at) const {
+  const bool any_case = rule_.contractions != Contractions::lower_case_words;
+  const auto letter_at = [&](size_t place) -> char32_t {
+    if (place >= text_.size()) return 0;
+    const char32_t code = character_at(place).code;
+    return any_case ? fold(code) : code;
+  };
+  if (at >= text_.size() || text_[at] != '\'') return at;
+  const char32_t first = letter_at(at + 1);
+  const size_t first_end = first == 0 ? at : character_at(at + 1).end;
+  switch (first) {
     case 's':
     case 't':
     case 'm':
     case 'd':
-      return first.end;
+      return first_end;
     case 'r':
     case 'v':
+      return letter_at(first_end) == 'e' ? first_end + 1 : at;
     case 'l':
-      break;
+      return letter_at(first_end) == 'l' ? first_end + 1 : at;
     default:
       return at;
   }
-  if (first.end == text.size()) return at;
-  const char32_t wanted = fold(first.code) == 'l' ? 'l' : 'e';
-  const Character second = character_at(text, first.end);
-  return fold(second.code) == wanted ? second.end : at;
 }
 
-/// (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*
-/// |\s*[\r\n]+|\s+(?!\S)|\s+
-size_t qwen2_word_end(std::string_view text, size_t begin) {
-  const Character first = character_at(text, begin);
-  if (first.kind == Kind::letter) return run_end(text, first.end, Kind::letter);
-  if (first.kind == Kind::number) return first.end;
-  if (first.kind == Kind::newline) return space_end(text, begin);
-  if (first.code == '\'') {
-    const size_t end = contraction_end(text, first.end);
-    if (end != first.end) return end;
+/// upper* lower+, or else upper+. Greedy, so `upper` takes all it can and gives back no more than
+/// `lower` needs: to the last character of its run that is in both, if none of `lower` follows.
+/// What it gives back to is all that is looked at again, and only by the next word.
+size_t WordScan::cased_end(size_t at) const {
+  size_t end = at;
+  size_t shared_end = at;
+  while (end < text_.size()) {
+    const Character next = character_at(end);
+    if (!next.is(rule_.upper)) break;
+    end = next.end;
+    if (next.is(rule_.lower)) shared_end = end;
   }
-  if (const size_t end = run_end(text, first.end, Kind::letter); end != first.end) return end;
-  const size_t signs = first.code == ' ' ? first.end : begin;
-  const size_t signs_end = run_end(text, signs, Kind::other);
-  if (signs_end != signs) return run_end(text, signs_end, Kind::newline);
-  return space_end(text, begin);
+  const size_t lower_end = run_end(end, rule_.lower);
+  return lower_end != end ? lower_end : shared_end;
 }
 
-constexpr SplitRule kRules[] = {
-    {"qwen2", qwen2_word_end, Normalization::nfc},
-    {"deepseek-r1-qwen", qwen2_word_end, Normalization::nfc},
-    {"hunyuan", qwen2_word_end, Normalization::none},
-};
+/// prefix? upper* lower+ | prefix? upper+ lower*, and an ending. As an expression tries them: with
+/// the prefix first, but upper case alone only when neither form has a lower case.
+size_t WordScan::letters_end(size_t begin, const Character& first) const {
+  const bool in_word = first.is(rule_.upper | rule_.lower);
+  const bool is_prefix = first.is(rule_.prefix);
+  const auto attempt = [&](auto&& part) {
+    if (is_prefix)
+      if (const size_t end = part(first.end); end != first.end) return end;
+    return in_word ? part(begin) : begin;
+  };
+  size_t end = attempt([this](size_t at) { return cased_end(at); });
+  if (end == begin && rule_.upper != rule_.lower)
+    end = attempt([this](size_t at) { return run_end(at, rule_.upper); });
+  if (end == begin || rule_.contractions != Contractions::endings) return end;
+  return contraction_end(end);
+}
+
+/// [!-/:-@[-`{-~][A-Za-z]+
+size_t WordScan::sign_word_end(size_t begin, const Character& first) const {
+  if (first.code >= 128 || !first.is(kSigns)) return begin;
+  size_t end = first.end;
+  while (end < text_.size() && is_ascii_letter(static_cast<uint8_t>(text_[end]))) ++end;
+  return end == first.end ? begin : end;
+}
+
+/// " "? signs+ tail*
+size_t WordScan::signs_end(size_t begin, const Character& first) const {
+  const size_t at = first.is(kSpace) ? first.end : begin;
+  const size_t end = run_end(at, rule_.signs);
+  return end == at ? begin : run_end(end, rule_.sign_tail);
+}
+
+/// `\s*[\r\n]+|\s+(?!\S)|\s+` at white space: up to the last newline of the run; without one, all
+/// of the run but the character before a word (a space goes with its word), at least one.
+size_t WordScan::white_end(size_t begin) const {
+  size_t end = begin;
+  size_t last = begin;  // where the last character of the run starts
+  size_t newline_end = begin;
+  while (end < text_.size()) {
+    const Character next = character_at(end);
+    if (!next.is(kWhite)) break;
+    last = end;
+    end = next.end;
+    if (next.is(kNewline)) newline_end = end;
+  }
+  if (rule_.lines_end && newline_end != begin) return newline_end;
+  const bool nothing_follows = end == text_.size() || is_at(end, rule_.cut);
+  return nothing_follows || last == begin ? end : last;
+}
+
+/// What no part of the rule matches stays together, up to where one does.
+size_t WordScan::unmatched_end(size_t at) const {
+  while (at < text_.size()) {
+    const Character next = character_at(at);
+    if (!next.is(kUnnamed) || is_at(next.end, rule_.upper | rule_.lower)) break;
+    at = next.end;
+  }
+  return at;
+}
+
+size_t WordScan::word_end(size_t begin) const {
+  const Character first = character_at(begin);
+  if (first.is(kScript)) return run_end(begin, kScript);
+  if (first.code == '\'' && rule_.contractions != Contractions::endings &&
+      rule_.contractions != Contractions::none)
+    if (const size_t end = contraction_end(begin); end != begin) return end;
+  if (rule_.sign_words)
+    if (const size_t end = sign_word_end(begin, first); end != begin) return end;
+  if (const size_t end = letters_end(begin, first); end != begin) return end;
+  if (first.is(kNumber)) return number_end(begin);
+  if (first.is(rule_.number_prefix))
+    if (const size_t end = number_end(first.end); end != first.end) return end;
+  if (const size_t end = signs_end(begin, first); end != begin) return end;
+  return first.is(kWhite) ? white_end(begin) : unmatched_end(first.end);
+}
 
 }  // namespace
 
-const SplitRule* find_split_rule(std::string_view name) {
-  for (const SplitRule& rule : kRules)
-    if (rule.name == name) return &rule;
-  return nullptr;
-}
-
-std::string split_rule_names() {
-  std::string names;
-  for (const SplitRule& rule : kRules) {
-    if (!names.empty()) names += ", ";
-    names += rule.name;
-  }
-  return names;
+size_t word_end(const SplitRule& rule, std::string_view text, size_t begin) {
+  return rule.scan != nullptr ? rule.scan(text, begin) : WordScan(rule, text).word_end(begin);
 }
 
 }  // namespace sluice::text

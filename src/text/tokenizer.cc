@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "text/bpe_tokenizer.h"
+#include "text/vocabulary_tokenizer.h"
 
 namespace sluice::text {
 namespace {
@@ -34,10 +34,7 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::make(Vocabulary vocabulary) {
   if (vocabulary.types.empty())
     vocabulary.types.resize(vocabulary.tokens.size(), TokenType::normal);
   if (auto status = check_vocabulary(vocabulary); !status) return status.error();
-  if (vocabulary.model == "gpt2") return BpeTokenizer::make(std::move(vocabulary));
-  return make_error(ErrorKind::unsupported,
-                    "tokenizer model '{}' is not supported; supported: gpt2 (byte-level BPE)",
-                    vocabulary.model);
+  return VocabularyTokenizer::make(std::move(vocabulary));
 }
 
 std::string Tokenizer::detokenize(std::span<const TokenId> tokens) const {

@@ -2,14 +2,17 @@
 // Vocabulary (engine/loader does so from GGUF keys). Immutable after make(); any thread may use it
 // at the same time as others.
 //
-// Byte-level BPE: bytes are mapped to printable stand-ins as GPT-2 does, text is cut into words by
-// the splitter that `pre` names, and the pairs of a word are merged in order of rank (a heap over a
-// linked list, so a word of n bytes costs n log n). Special tokens are found first, in one trie
-// pass.
+// Special tokens are found first, in one trie pass. What is between them is encoded in one of two
+// ways. Byte-level BPE (byte_encoder.h): bytes are mapped to printable stand-ins as GPT-2 does, and
+// text is cut into words by the splitter that `pre` names. SentencePiece (character_encoder.h):
+// characters, and bytes where the vocabulary lacks a character; a space is ▁. In both the pairs of
+// a word are merged in order of rank (a heap over a linked list, so a word of n symbols costs n log
+// n).
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,20 +29,26 @@ inline constexpr TokenId kNoToken = -1;
 enum class TokenType : uint8_t { normal = 1, unknown, control, user_defined, unused, byte };
 
 struct Vocabulary {
-  std::string model;  ///< `tokenizer.ggml.model`: "gpt2" is byte-level BPE
-  std::string pre;    ///< `tokenizer.ggml.pre`: names the splitter
+  /// `tokenizer.ggml.model`: "gpt2" is byte-level BPE, "llama" SentencePiece with scores, "gemma4"
+  /// SentencePiece with merges.
+  std::string model;
+  std::string pre;  ///< `tokenizer.ggml.pre`: names the splitter of "gpt2"
   std::vector<std::string> tokens;
   std::vector<TokenType> types;     ///< one per token; empty: all normal
-  std::vector<std::string> merges;  ///< "left right", by rank
+  std::vector<std::string> merges;  ///< "left right", by rank; "gpt2" and "gemma4"
+  std::vector<double> scores;       ///< one per token, the highest merges first; "llama"
   TokenId bos = kNoToken;
   TokenId eos = kNoToken;
   TokenId eot = kNoToken;
-  bool add_bos = false;
-  bool add_eos = false;
+  /// What a file leaves unsaid follows from the model and the splitter.
+  std::optional<bool> add_bos;
+  std::optional<bool> add_eos;
+  std::optional<bool> add_space_prefix;
 };
 
 struct TokenizeOptions {
-  bool add_special = false;   ///< BOS/EOS where the model says so; never doubled
+  bool add_special = false;   ///< BOS/EOS where the model says so
+  bool never_doubled = true;  ///< but not where the text has it already
   bool parse_special = true;  ///< text of control tokens becomes those tokens
 };
 
@@ -50,7 +59,7 @@ class Tokenizer {
   static Result<std::unique_ptr<Tokenizer>> make(Vocabulary vocabulary);
   virtual ~Tokenizer() = default;
 
-  /// Any bytes; what is not UTF-8 is read as U+FFFD, as the reference does.
+  /// Any bytes; byte-level BPE reads what is not UTF-8 as U+FFFD, as the reference does.
   virtual std::vector<TokenId> tokenize(std::string_view text,
                                         const TokenizeOptions& options) const = 0;
   /// The bytes of one token, control tokens as their text. Empty for ids outside the vocabulary.
@@ -59,7 +68,8 @@ class Tokenizer {
   virtual bool is_control(TokenId token) const = 0;
   /// Ends generation: EOS, EOT and the well-known names (<|im_end|>, <|endoftext|>, …).
   virtual bool is_end_of_generation(TokenId token) const = 0;
-  /// As it was given, but without the merges, which make() turns into a table of their own.
+  /// As it was given, but without merges and scores, which make() turns into a table of their own,
+  /// and with the flags that were left unsaid.
   virtual const Vocabulary& vocabulary() const = 0;
 
   std::string detokenize(std::span<const TokenId> tokens) const;

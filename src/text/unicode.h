@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 namespace sluice::text {
 
@@ -41,6 +42,15 @@ enum class Category : uint8_t {
 };
 
 Category category(char32_t code);
+
+/// A set of characters that no category describes: sorted, from first to last.
+struct CodeRange {
+  char32_t first, last;
+};
+bool is_in(char32_t code, std::span<const CodeRange> ranges);
+
+/// \p{Han}, the script: ideographs, their radicals, and marks of repetition and counting.
+bool is_han(char32_t code);
 
 /// \p{L}
 constexpr bool is_letter(Category c) {

@@ -1,22 +1,21 @@
-// The Tokenizer of byte-level BPE vocabularies (`tokenizer.ggml.model` "gpt2"). Made by
-// Tokenizer::make; callers see text/tokenizer.h only. Immutable after make(): any thread.
-//
-// A text passes through: special tokens cut out of the raw text; what is between them repaired to
-// UTF-8 and normalised; the splitter's words; the merges of each word.
+// The Tokenizer of every vocabulary: what byte-level BPE and SentencePiece have in common, around
+// the encoder of one or the other. Made by Tokenizer::make; callers see text/tokenizer.h only.
+// Immutable after make(): any thread.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
-#include "text/bpe.h"
+#include "text/byte_encoder.h"
+#include "text/character_encoder.h"
 #include "text/special_tokens.h"
-#include "text/splitter.h"
 #include "text/tokenizer.h"
 
 namespace sluice::text {
 
-class BpeTokenizer final : public Tokenizer {
+class VocabularyTokenizer final : public Tokenizer {
  public:
   /// REQUIRES: the types are one per token, and bos, eos, eot are tokens or kNoToken.
   static Result<std::unique_ptr<Tokenizer>> make(Vocabulary vocabulary);
@@ -30,22 +29,24 @@ class BpeTokenizer final : public Tokenizer {
   const Vocabulary& vocabulary() const override { return vocabulary_; }
 
  private:
-  BpeTokenizer(Vocabulary vocabulary, const SplitRule& rule);
+  using Encoder = std::variant<ByteEncoder, CharacterEncoder>;
 
-  Status index_tokens_and_merges();
+  VocabularyTokenizer(Vocabulary vocabulary, Encoder encoder);
+
   void decode_pieces();
+  void append_piece(std::string_view token, TokenType type);
   void collect_special_tokens();
 
   bool has(TokenId token) const { return 0 <= token && static_cast<size_t>(token) < token_count(); }
   TokenType type(TokenId token) const { return vocabulary_.types[static_cast<size_t>(token)]; }
+  const MergeTable& merges() const;
 
-  /// Plain text: no special tokens in it.
-  void append_words(std::string_view text, WordMerger& merger, std::vector<TokenId>& out) const;
+  /// The text between two special tokens.
+  void append_text(std::string_view text, WordMerger& merger, std::vector<TokenId>& out) const;
+  void add_bos_and_eos(bool never_doubled, std::vector<TokenId>& tokens) const;
 
   Vocabulary vocabulary_;
-  const SplitRule& rule_;
-  ByteTokens byte_tokens_;
-  MergeTable merges_;
+  Encoder encoder_;
   SpecialTokens always_;               ///< user-defined tokens
   SpecialTokens with_control_;         ///< those and the control tokens
   std::string pieces_;                 ///< the bytes of all tokens, one after the other
