@@ -54,5 +54,12 @@ TEST(EndsOfGeneration, InGptOssAMessageEndIsNone) {
   EXPECT_EQ(ends(vocabulary), (Texts{"<|return|>", "<|end|>", "<|call|>"})) << "the file says so";
 }
 
+TEST(EndsOfGeneration, InGemma4ATagIsNone) {
+  EXPECT_EQ(ends(small_vocabulary({}, {{"</s>", TokenType::normal},
+                                       {"<turn|>", TokenType::control},
+                                       {"<|tool_response>", TokenType::control}})),
+            (Texts{"<turn|>", "<|tool_response>"}));
+}
+
 }  // namespace
 }  // namespace sluice::text
