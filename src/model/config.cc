@@ -1,7 +1,6 @@
 #include "model/config.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
@@ -15,49 +14,55 @@ constexpr uint64_t kLayerCountMax = 4096;
 
 /// Keys (after "<architecture>.") that change the arithmetic in ways not implemented for the
 /// families of the table. A value that switches the feature off is harmless.
-constexpr std::array<std::string_view, 4> kUnimplementedKeys{
-    "attention.clamp_kqv", "attention.max_alibi_bias", "attn_logit_softcapping",
-    "final_logit_softcapping"};
+constexpr std::string_view kUnimplementedKeys[] = {
+    "attention.clamp_kqv",          "attention.max_alibi_bias",
+    "attention.output_scale",       "attention.sliding_window_pattern",
+    "attention.temperature_length", "attention.temperature_scale",
+    "attn_logit_softcapping",       "expert_group_scale",
+    "final_logit_softcapping",      "rope.dimension_sections",
+    "rope.freq_base_swa",           "rope.scaling.yarn_attn_factor",
+    "rope.scaling.yarn_ext_factor", "rope.scaling.yarn_log_multiplier",
+    "router_logit_softcapping"};
 
 /// Implemented for the families that have such factors.
-constexpr std::array<std::string_view, 4> kScaleKeys{"attention.scale", "logit_scale",
-                                                     "residual_scale", "embedding_scale"};
+constexpr std::string_view kScaleKeys[] = {"attention.scale", "logit_scale", "residual_scale",
+                                           "embedding_scale"};
 
 /// Keys that are read below, or describe the file without changing the arithmetic: what they count
 /// is seen in the tensors.
-constexpr std::array<std::string_view, 33> kKnownKeys{"block_count",
-                                                      "context_length",
-                                                      "embedding_length",
-                                                      "feed_forward_length",
-                                                      "vocab_size",
-                                                      "expert_count",
-                                                      "expert_used_count",
-                                                      "expert_feed_forward_length",
-                                                      "expert_gating_func",
-                                                      "expert_weights_norm",
-                                                      "expert_weights_scale",
-                                                      "expert_group_count",
-                                                      "expert_group_used_count",
-                                                      "expert_shared_count",
-                                                      "expert_shared_feed_forward_length",
-                                                      "leading_dense_block_count",
-                                                      "interleave_moe_layer_step",
-                                                      "attention.head_count",
-                                                      "attention.head_count_kv",
-                                                      "attention.key_length",
-                                                      "attention.value_length",
-                                                      "attention.layer_norm_rms_epsilon",
-                                                      "rope.dimension_count",
-                                                      "rope.freq_base",
-                                                      "rope.scaling.type",
-                                                      "rope.scaling.factor",
-                                                      "rope.scale_linear",
-                                                      "rope.scaling.original_context_length",
-                                                      "rope.scaling.attn_factor",
-                                                      "rope.scaling.yarn_beta_fast",
-                                                      "rope.scaling.yarn_beta_slow",
-                                                      "attention.sliding_window",
-                                                      "nextn_predict_layers"};
+constexpr std::string_view kKnownKeys[] = {"block_count",
+                                           "context_length",
+                                           "embedding_length",
+                                           "feed_forward_length",
+                                           "vocab_size",
+                                           "expert_count",
+                                           "expert_used_count",
+                                           "expert_feed_forward_length",
+                                           "expert_gating_func",
+                                           "expert_weights_norm",
+                                           "expert_weights_scale",
+                                           "expert_group_count",
+                                           "expert_group_used_count",
+                                           "expert_shared_count",
+                                           "expert_shared_feed_forward_length",
+                                           "leading_dense_block_count",
+                                           "interleave_moe_layer_step",
+                                           "attention.head_count",
+                                           "attention.head_count_kv",
+                                           "attention.key_length",
+                                           "attention.value_length",
+                                           "attention.layer_norm_rms_epsilon",
+                                           "rope.dimension_count",
+                                           "rope.freq_base",
+                                           "rope.scaling.type",
+                                           "rope.scaling.factor",
+                                           "rope.scale_linear",
+                                           "rope.scaling.original_context_length",
+                                           "rope.scaling.attn_factor",
+                                           "rope.scaling.yarn_beta_fast",
+                                           "rope.scaling.yarn_beta_slow",
+                                           "attention.sliding_window",
+                                           "nextn_predict_layers"};
 
 /// Reads the keys of one architecture, remembering the first failure so that the code below can
 /// read one key after the other and ask once.
@@ -280,12 +285,12 @@ void read_rope(KeyReader& keys, ModelConfig& config) {
         make_error(ErrorKind::corrupt, "key '{}' is not above 1", keys.full("rope.freq_base")));
   rope.factor = read_factor(keys, "rope.scaling.factor", read_factor(keys, "rope.scale_linear", 1));
   rope.scaling = read_rope_scaling(keys, rope.factor);
+  rope.magnitude = read_factor(keys, "rope.scaling.attn_factor", 1);
   if (rope.scaling != RopeScaling::yarn) return;
   rope.original_context_tokens = static_cast<uint32_t>(keys.optional(
       "rope.scaling.original_context_length", config.context_trained_tokens, 1, uint64_t{1} << 30));
   rope.beta_fast = read_factor(keys, "rope.scaling.yarn_beta_fast", 32);
   rope.beta_slow = read_factor(keys, "rope.scaling.yarn_beta_slow", 1);
-  rope.magnitude = read_factor(keys, "rope.scaling.attn_factor", 1);
 }
 
 /// Which layers see only a part of the context, and which are not rotated.

@@ -213,13 +213,29 @@ TEST(Config, LayersMaySeeAWindow) {
   EXPECT_TRUE(config->layers[1].is_rotated);
 }
 
+TEST(Config, LayersThatSeeAllMayBeUnrotated) {
+  const auto with_window = [](uint32_t window) {
+    return read(sketch_of("smallthinker").set("smallthinker.attention.sliding_window", window));
+  };
+  const auto config = with_window(4096);
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_FALSE(config->layers[0].is_rotated);
+  EXPECT_EQ(config->layers[0].window, 0u);
+  EXPECT_TRUE(config->layers[1].is_rotated);
+  EXPECT_EQ(config->layers[1].window, 4096u);
+  EXPECT_TRUE(with_window(0)->layers[0].is_rotated) << "no windows, no such layers";
+}
+
 TEST(Config, RefusesWhatWouldChangeTheArithmetic) {
   const std::string window = key("attention.sliding_window");
   expect_error(ModelSketch().set(window, uint32_t{1}), ErrorKind::unsupported,
                "key '" + window + "'");
   EXPECT_TRUE(read(ModelSketch().set(window, uint32_t{0})).ok()) << "switched off";
-  expect_error(ModelSketch().set(key("final_logit_softcapping"), 30.0f), ErrorKind::unsupported,
-               "final_logit_softcapping");
+  for (const char* name :
+       {"final_logit_softcapping", "rope.scaling.yarn_log_multiplier",
+        "attention.temperature_scale", "rope.freq_base_swa", "expert_group_scale"})
+    expect_error(ModelSketch().set(key(name), 30.0f), ErrorKind::unsupported,
+                 "key '" + key(name) + "'");
   expect_error(ModelSketch().set(key("rope.scaling.type"), "longrope"), ErrorKind::unsupported,
                "'qwen3moe.rope.scaling.type' is 'longrope'; supported: none, linear, yarn");
   expect_error(ModelSketch().set(key("attention.value_length"), uint32_t{8}),

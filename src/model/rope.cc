@@ -37,8 +37,9 @@ RopeAngles rope_angles(const RopeConfig& config, std::span<const float> divisors
     }
     angles.frequencies.push_back(frequency);
   }
-  if (config.scaling == RopeScaling::yarn)
-    angles.magnitude = static_cast<float>(config.magnitude * (1.0 + 0.1 * std::log(config.factor)));
+  const bool is_yarn = config.scaling == RopeScaling::yarn;
+  const double prescribed = is_yarn ? 1.0 + 0.1 * std::log(config.factor) : 1.0;
+  angles.magnitude = static_cast<float>(config.magnitude * prescribed);
   return angles;
 }
 

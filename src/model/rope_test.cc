@@ -31,6 +31,17 @@ TEST(Rope, DivisorsSlowTheirPairDown) {
   EXPECT_DOUBLE_EQ(angles.frequencies[1], 0.01 / 8);
 }
 
+TEST(Rope, TheMagnitudeMayBeGiven) {
+  EXPECT_EQ(rope_angles({.rotated_dim = 4, .magnitude = 0.5}, {}).magnitude, 0.5f);
+  const RopeConfig yarn{.rotated_dim = 4,
+                        .scaling = RopeScaling::yarn,
+                        .factor = 4.0,
+                        .original_context_tokens = 64,
+                        .magnitude = 0.5};
+  EXPECT_FLOAT_EQ(rope_angles(yarn, {}).magnitude,
+                  static_cast<float>(0.5 * (1 + 0.1 * std::log(4.0))));
+}
+
 /// 64 elements, base 150000, 4096 positions: a pair turns 32 times at 8.1 and once at 17.4, so that
 /// pairs up to 8 stay, those from 18 on are slowed down, and 13 is half of each.
 TEST(Rope, YarnMixesByHowOftenAPairTurns) {
