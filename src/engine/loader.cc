@@ -96,7 +96,6 @@ MemoryPlan make_memory_plan(const Engine::Impl& impl) {
 void probe_drive(Engine::Impl& impl, const MemoryPlan& memory) {
   constexpr uint64_t kBytesMax = 64 * kMiB;
   const auto parts = impl.model->weights().first_experts().parts();
-  if (parts.empty()) return;  // nothing will be streamed
   // The expert cache is not there yet, and its memory free: the experts of a token at least, even
   // where the budget has no room for them.
   const uint64_t free_bytes = std::max(memory.cache_bytes_max, cache_bytes_min(impl));

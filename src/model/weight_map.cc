@@ -262,10 +262,8 @@ void plan_layer(Planner& plan, size_t index, const ModelConfig& config, WeightMa
 }  // namespace
 
 const ExpertLayout& WeightMap::first_experts() const {
-  static const ExpertLayout kNone;
-  const auto found = std::ranges::find_if(
-      experts, [](const ExpertLayout& layer) { return layer.expert_count() > 0; });
-  return found == experts.end() ? kNone : *found;
+  return *std::ranges::find_if(experts,
+                               [](const ExpertLayout& layer) { return layer.expert_count() > 0; });
 }
 
 uint64_t WeightMap::dense_bytes() const {
@@ -304,6 +302,9 @@ Result<std::unique_ptr<WeightMap>> plan_weights(const gguf::GgufFile& file, Mode
     plan.dense("output.weight", config.vocabulary_size, config.hidden_size, map->dense.output);
   for (size_t i = 0; i < config.layer_count() && !plan.error(); ++i)
     plan_layer(plan, i, config, *map);
+  if (!plan.error() && map->expert_bytes() == 0)
+    plan.fail(make_error(ErrorKind::unsupported,
+                         "no layer has routed experts; this version runs no dense models"));
   plan.refuse_unused(config.layer_count());
   if (plan.error()) return *plan.error();
   return map;

@@ -85,7 +85,7 @@ struct WeightMap {
   bool output_is_embedding = false;
   std::vector<ExpertLayout> experts;  ///< per layer
 
-  /// Of the first layer that has experts; one without parts where none has.
+  /// Of the first layer that has experts.
   const ExpertLayout& first_experts() const;
 
   uint64_t dense_bytes() const;

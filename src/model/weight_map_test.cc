@@ -139,10 +139,17 @@ TEST(WeightMap, BiasesAreAddedWhereTheFileHasThem) {
                ErrorKind::unsupported, "'blk.0.attn_q.bias' has type F16");
 }
 
-ModelSketch with_ffn(ModelSketch sketch, const std::string& kind, uint64_t width) {
-  return sketch.set_tensor("blk.0.ffn_gate" + kind + ".weight", Dtype::f32, {64, width})
-      .set_tensor("blk.0.ffn_up" + kind + ".weight", Dtype::f32, {64, width})
-      .set_tensor("blk.0.ffn_down" + kind + ".weight", Dtype::f32, {width, 64});
+ModelSketch with_ffn(ModelSketch sketch, const std::string& kind, uint64_t width, int layer = 0) {
+  const std::string prefix = "blk." + std::to_string(layer) + ".ffn_";
+  return sketch.set_tensor(prefix + "gate" + kind + ".weight", Dtype::f32, {64, width})
+      .set_tensor(prefix + "up" + kind + ".weight", Dtype::f32, {64, width})
+      .set_tensor(prefix + "down" + kind + ".weight", Dtype::f32, {width, 64});
+}
+
+ModelSketch with_dense_layer(ModelSketch sketch, int layer) {
+  for (const char* part : {"gate_inp", "gate_exps", "up_exps", "down_exps"})
+    sketch.erase_tensor("blk." + std::to_string(layer) + ".ffn_" + part + ".weight");
+  return with_ffn(std::move(sketch), "", 96, layer);
 }
 
 TEST(WeightMap, AnExpertMayBeShared) {
@@ -162,9 +169,7 @@ TEST(WeightMap, AnExpertMayBeShared) {
 }
 
 TEST(WeightMap, ALayerMayHaveNoExperts) {
-  ModelSketch sketch = with_ffn(ModelSketch(), "", 96);
-  for (const char* part : {"gate_inp", "gate_exps", "up_exps", "down_exps"})
-    sketch.erase_tensor("blk.0.ffn_" + std::string(part) + ".weight");
+  const ModelSketch sketch = with_dense_layer(ModelSketch(), 0);
   const Planned planned = plan(sketch);
   ASSERT_TRUE(planned.map.ok()) << planned.map.error().message;
   EXPECT_EQ((*planned).experts[0].expert_count(), 0u);
@@ -172,6 +177,7 @@ TEST(WeightMap, ALayerMayHaveNoExperts) {
   EXPECT_EQ(&(*planned).first_experts(), &(*planned).experts[1]);
   expect_shape((*planned).dense.layers[0].dense_ffn().gate, 96, 64);
   EXPECT_FALSE((*planned).dense.layers[0].router.present());
+  expect_error(with_dense_layer(sketch, 1), ErrorKind::unsupported, "no layer has routed experts");
 }
 
 TEST(WeightMap, WithoutAHeadTheEmbeddingIsTheHead) {
