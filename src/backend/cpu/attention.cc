@@ -11,17 +11,6 @@ namespace {
 /// Queries of this many tokens share one pass over the keys and values.
 constexpr size_t kAttentionTokens = 16;
 
-/// What a query at `position` sees: the first key, and where the block of keys that has it begins.
-struct VisibleKeys {
-  size_t first;
-  size_t block;
-};
-
-VisibleKeys visible_keys(size_t window, size_t position) {
-  const size_t first = window > 0 && position + 1 > window ? position + 1 - window : 0;
-  return {first, first / kernels::kAttentionBlock * kernels::kAttentionBlock};
-}
-
 }  // namespace
 
 void CpuBackend::attention_block(size_t layer, size_t first_position, size_t token_count,

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "base/units.h"
+#include "kernels/kernels.h"
 
 namespace sluice {
 namespace {
@@ -24,6 +25,11 @@ size_t plan_query_share(size_t task_count, size_t group_size, size_t thread_coun
     best_share = share;
   }
   return best_share;
+}
+
+VisibleKeys visible_keys(size_t window, size_t position) {
+  const size_t first = window > 0 && position + 1 > window ? position + 1 - window : 0;
+  return {first, first / kernels::kAttentionBlock * kernels::kAttentionBlock};
 }
 
 }  // namespace sluice

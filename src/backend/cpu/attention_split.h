@@ -13,4 +13,14 @@ namespace sluice {
 /// tasks as long as none is cut.
 size_t plan_query_share(size_t task_count, size_t group_size, size_t thread_count);
 
+/// What a query sees at least: the first key, and where the block of keys that has it begins.
+struct VisibleKeys {
+  size_t first;
+  size_t
+      block;  ///< a multiple of kernels::kAttentionBlock, so that windows change no block's border
+};
+
+/// Of a query at `position` that sees `window` keys, its own included; 0: all before it.
+VisibleKeys visible_keys(size_t window, size_t position);
+
 }  // namespace sluice

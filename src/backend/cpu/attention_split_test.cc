@@ -25,6 +25,23 @@ TEST(AttentionSplit, OneQueryIsNeverCut) {
   EXPECT_EQ(plan_query_share(16, 1, 64), 1u);
 }
 
+TEST(AttentionSplit, AWindowEndsWithTheQuerysOwnKey) {
+  const auto expect = [](size_t window, size_t position, size_t first, size_t block) {
+    const VisibleKeys keys = visible_keys(window, position);
+    EXPECT_EQ(keys.first, first) << window << " at " << position;
+    EXPECT_EQ(keys.block, block) << window << " at " << position;
+  };
+  expect(0, 1000, 0, 0);
+  expect(8, 0, 0, 0);
+  expect(8, 7, 0, 0);
+  expect(8, 8, 1, 0);
+  expect(8, 70, 63, 0);
+  expect(8, 71, 64, 64);
+  expect(8, 72, 65, 64);
+  expect(1, 200, 200, 192);
+  expect(128, 1000, 873, 832);
+}
+
 TEST(AttentionSplit, AShareNeedNotDivideTheGroup) {
   EXPECT_EQ(plan_query_share(8, 5, 24), 2u) << "2, 2 and 1";
 }
