@@ -25,11 +25,6 @@ ActivationFormat format_of(const Matrix& matrix) {
   return dtype_info(matrix.dtype).activation;
 }
 
-void multiply(float scale, std::span<float> row) {
-  if (scale == 1.0f) return;
-  for (float& value : row) value *= scale;
-}
-
 /// Hands out 64-byte aligned pieces of a block of memory, or only counts them.
 class Carver {
  public:
@@ -127,7 +122,9 @@ void CpuBackend::embed(std::span<const int32_t> tokens, float* hidden) {
   for_tokens(tokens.size(), [&](size_t token) {
     info.decode(embedding.row(static_cast<size_t>(tokens[token])),
                 embedding.cols / info.block_elements, hidden + token * config_.hidden_size);
-    multiply(config_.embedding_scale, {hidden + token * config_.hidden_size, config_.hidden_size});
+    if (config_.embedding_scale == 1.0f) return;
+    for (float& value : std::span(hidden + token * config_.hidden_size, config_.hidden_size))
+      value *= config_.embedding_scale;
   });
 }
 
@@ -158,8 +155,10 @@ void CpuBackend::output(size_t token_count, const float* hidden, float* logits) 
   const MatmulJob job = input_job(
       map_.output_is_embedding ? map_.dense.embedding : map_.dense.output, token_count, logits);
   run_matmuls(pool_, kernels_, {&job, 1});
-  pool_.run_ranges(token_count * config_.vocabulary_size, 4096, [&](size_t begin, size_t end) {
-    multiply(1.0f / config_.logit_scale, {logits + begin, end - begin});
+  if (config_.logit_scale == 1.0f) return;
+  for_tokens(token_count, [&](size_t token) {
+    for (float& logit : std::span(logits + token * job.out_stride, job.out_stride))
+      logit /= config_.logit_scale;
   });
 }
 
