@@ -17,18 +17,18 @@ struct FfnNeeds {
   Formats input{};
   Formats inner{};
   uint64_t width = 0;
-
-  void add(Formats& formats, const Matrix& matrix) {
-    formats[static_cast<size_t>(dtype_info(matrix.dtype).activation)] = true;
-  }
 };
+
+void want(Formats& formats, const Matrix& matrix) {
+  formats[static_cast<size_t>(dtype_info(matrix.dtype).activation)] = true;
+}
 
 FfnNeeds expert_needs(const ModelConfig& config, const WeightMap& map) {
   FfnNeeds needs;
   needs.width = config.expert_hidden_size;
   for (const ExpertLayout& layer : map.experts)
     for (const ExpertPart& part : layer.parts())
-      needs.add(part.kind == ExpertPartKind::down ? needs.inner : needs.input, part.shape);
+      want(part.kind == ExpertPartKind::down ? needs.inner : needs.input, part.shape);
   return needs;
 }
 
@@ -37,10 +37,10 @@ FfnNeeds dense_needs(const WeightMap& map) {
   for (const LayerWeights& layer : map.dense.layers) {
     const DenseFfn& ffn = layer.dense_ffn();
     if (!ffn.present()) continue;
-    needs.add(needs.input, ffn.gate);
-    needs.add(needs.input, ffn.up);
-    needs.add(needs.inner, ffn.down);
-    if (layer.shared_gate.present()) needs.add(needs.input, layer.shared_gate);
+    want(needs.input, ffn.gate);
+    want(needs.input, ffn.up);
+    want(needs.inner, ffn.down);
+    if (layer.shared_gate.present()) want(needs.input, layer.shared_gate);
     needs.width = std::max<uint64_t>(needs.width, ffn.down.cols);
   }
   return needs;

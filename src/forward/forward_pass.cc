@@ -44,6 +44,7 @@ Status ForwardPass::run_layer(uint32_t layer, const Batch& part, KvCache& cache,
   const size_t ubatch = limits_.ubatch_token_max;
   batch_.hidden = hidden_ + part.first * config_.hidden_size;
 
+  // Some routers do not wait for attention.
   const bool has_experts = map_.experts[layer].expert_count() > 0;
   const bool routes_early = has_experts && config_.architecture->router_sees_layer_input;
   for (size_t first = 0; routes_early && first < part.token_count; first += ubatch)
@@ -61,7 +62,7 @@ Status ForwardPass::run_layer(uint32_t layer, const Batch& part, KvCache& cache,
                              batch_.hidden + first * config_.hidden_size);
   }
 
-  // The router says which experts each token needs; only now is it known what to read.
+  // The other routers say which experts each token needs; only now is it known what to read.
   for (size_t first = 0; first < part.token_count; first += ubatch) {
     const size_t count = std::min(ubatch, part.token_count - first);
     if (has_experts && !routes_early)
