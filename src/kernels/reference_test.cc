@@ -298,6 +298,64 @@ TEST(Reference, RopeTurnsPairsByTheirAngle) {
   EXPECT_FLOAT_EQ(x[3], 2 * 0.8f + 3 * 0.6f);
 }
 
+TEST(Reference, ReluMultiply) {
+  const float gate[] = {2.0f, -2.0f, 0.0f}, up[] = {3.0f, 3.0f, 3.0f};
+  float out[3];
+  table().relu_multiply(gate, up, 3, out);
+  EXPECT_EQ(out[0], 6.0f);
+  EXPECT_EQ(out[1], 0.0f);
+  EXPECT_EQ(out[2], 0.0f);
+}
+
+TEST(Reference, SwigluIsClamped) {
+  const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-1.702 * x)); };
+  const float gate[] = {1.0f, 9.0f, -9.0f, 0.0f, 1.0f};
+  const float up[] = {2.0f, 2.0f, 2.0f, 5.0f, -9.0f};
+  float out[5];
+  table().swiglu_clamped(gate, up, 5, out);
+  EXPECT_NEAR(out[0], sigmoid(1) * 3, 1e-6);
+  EXPECT_NEAR(out[1], 7 * sigmoid(7) * 3, 1e-5) << "the gate is clamped from above";
+  EXPECT_NEAR(out[2], -9 * sigmoid(-9) * 3, 1e-9) << "and not from below";
+  EXPECT_EQ(out[3], 0.0f);
+  EXPECT_NEAR(out[4], sigmoid(1) * -6, 1e-6) << "up is clamped to both sides";
+  const float high[] = {1.0f}, above[] = {9.0f};
+  table().swiglu_clamped(high, above, 1, out);
+  EXPECT_NEAR(out[0], sigmoid(1) * 8, 1e-6);
+}
+
+TEST(Reference, SinksAndUnseenKeysChangeOnlyTheWeights) {
+  // Two positions of one dimension; scores 0 and ln 3, so that weights are as 1 to 3.
+  const float query[] = {1.0f};
+  float keys[kKeyTile] = {0.0f, std::log(3.0f)};
+  float values[2 * 16] = {};
+  values[0] = 8.0f;
+  values[16] = 4.0f;
+  float out[1];
+  AttentionArgs args{.queries = query,
+                     .token_stride = 1,
+                     .token_count = 1,
+                     .group_size = 1,
+                     .first_position = 1,
+                     .keys = keys,
+                     .values = values,
+                     .head_dim = 1,
+                     .value_stride = 16,
+                     .scale = 1.0f,
+                     .out = out};
+  const auto attend = [&] {
+    table().attention[static_cast<size_t>(KvType::f32)](args);
+    return out[0];
+  };
+  EXPECT_FLOAT_EQ(attend(), (8 + 3 * 4) / 4.0f);
+  const float sink[] = {std::log(4.0f)};
+  args.sinks = sink;
+  EXPECT_FLOAT_EQ(attend(), (8 + 3 * 4) / 8.0f);
+  args.first_key = 1;
+  EXPECT_FLOAT_EQ(attend(), 3 * 4 / 7.0f);
+  args.sinks = nullptr;
+  EXPECT_FLOAT_EQ(attend(), 4.0f);
+}
+
 TEST(Reference, AdjacentPairsTurnAlike) {
   float x[] = {1.0f, 0.0f, 2.0f, 3.0f};
   const float cos[] = {0.0f, 0.6f}, sin[] = {1.0f, 0.8f};
