@@ -87,11 +87,12 @@ class Backend {
   /// For tokens [first, first + count): normalises the FFN input and chooses experts by it.
   virtual void route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) = 0;
 
-  /// logits[i] = router of layers[i] · norm_of_that_layer(hidden): what route() would see before
-  /// its softmax if `hidden`, one token's state, reached that layer as it is. A guess about later
-  /// layers; it leaves all that belongs to the other stages untouched, so it may run between any
-  /// two of them. All routers share one parallel step, and each gives the bits that it gives alone.
-  /// REQUIRES: at most kPredictLayersMax layers. `logits` is [layer of the call][expert_count].
+  /// logits[i] = router of layers[i] · norm_of_that_layer(hidden), without biases: what route()
+  /// sees before its softmax if `hidden`, one token's state, reached that layer as it is. A guess
+  /// about later layers; it leaves all that belongs to the other stages untouched, so it may run
+  /// between any two of them. All routers share one parallel step, and each gives the bits that it
+  /// gives alone. REQUIRES: at most kPredictLayersMax layers. `logits` is [layer of the
+  /// call][expert_count].
   virtual void predict(std::span<const uint32_t> layers, const float* hidden, float* logits) = 0;
 
   /// activated = silu(gate · input) · (up · input) for every pair of the works.
