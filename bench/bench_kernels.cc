@@ -214,20 +214,22 @@ struct HeadPool {
 void run_attention(benchmark::State& state, const KernelTable& table, KvType type,
                    AttentionShape shape) {
   HeadPool pool(table, type, shape);
-  const size_t token_stride = shape.group_size * shape.head_dim;
-  const std::vector<float> queries = random_floats(shape.tokens * token_stride);
+  const size_t stride = shape.group_size * shape.head_dim;
+  const std::vector<float> queries = random_floats(shape.tokens * stride);
   std::vector<float> out(queries.size());
   AttentionArgs args = {.queries = queries.data(),
-                        .token_stride = token_stride,
+                        .query_stride = stride,
                         .token_count = shape.tokens,
                         .group_size = shape.group_size,
                         .first_position = shape.first_position,
                         .keys = nullptr,
                         .values = nullptr,
-                        .head_dim = shape.head_dim,
+                        .key_dim = shape.head_dim,
+                        .value_dim = shape.head_dim,
                         .value_stride = shape.head_dim,
                         .scale = 0.088f,
-                        .out = out.data()};
+                        .out = out.data(),
+                        .out_stride = stride};
   size_t turn = 0;
   const double seconds = seconds_of(state, [&] {
     args.keys = pool.keys(turn);

@@ -29,17 +29,18 @@ struct Model {
     config.hidden_size = kHidden;
     config.expert_count = kExperts;
     config.expert_used_count = kUsed;
-    config.head_dim = 128;
-    config.rope.rotated_dim = 128;
-    config.layers.resize(kLayers, {16, 4});
+    config.ropes.resize(1, {.rotated_dim = 128});
+    config.layers.resize(kLayers,
+                         {.head_count = 16, .kv_head_count = 4, .key_dim = 128, .value_dim = 128});
     config.vocabulary_size = 32;
     const Matrix norm_row{Dtype::f32, 1, kHidden, kHidden * sizeof(float), bytes(norm.data())};
     const Matrix square{Dtype::f32, kHidden, kHidden, kHidden * sizeof(float), nullptr};
     for (size_t layer = 0; layer < kLayers; ++layer) {
       LayerWeights weights;
       weights.ffn_norm = norm_row;
-      weights.query.weight = weights.key.weight = weights.value.weight = square;
-      weights.attention_output.weight = square;
+      AttentionWeights& attention = weights.attention;
+      attention.query.weight = attention.key.weight = attention.value.weight = square;
+      attention.output.weight = square;
       weights.router = {Dtype::f32, kExperts, kHidden, kHidden * sizeof(float),
                         bytes(routers.data() + layer * kExperts * kHidden)};
       map.dense.layers.push_back(weights);

@@ -1,6 +1,6 @@
 // Where the arithmetic of a layer happens: the interface between the forward pass and a processor.
 //
-// A stage is as large as a layer's half: the attention block, the router, the expert FFN. The
+// A stage is as large as a layer's half: the token mixer, the router, the expert FFN. The
 // forward pass decides what is computed when; a backend only computes. All buffers of a batch
 // belong to the caller (BatchBuffers), so that one backend serves any number of sessions in turn.
 //
@@ -72,16 +72,17 @@ class Backend {
   /// hidden[t] = the embedding of tokens[t].
   virtual void embed(std::span<const int32_t> tokens, float* hidden) = 0;
 
-  /// hidden += attention(norm(hidden)) for `token_count` tokens (at most the ubatch size) at
-  /// positions first_position …; their keys and values are appended to the cache.
-  virtual void attention_block(size_t layer, size_t first_position, size_t token_count,
-                               KvCache& cache, float* hidden) = 0;
+  /// hidden += mixer(norm(hidden)) for `token_count` tokens (at most the ubatch size) at positions
+  /// first_position …: attention, or what the layer has in its place. What later tokens need of
+  /// these, their keys and values, is appended to the cache.
+  virtual void mix_tokens(size_t layer, size_t first_position, size_t token_count, KvCache& cache,
+                          float* hidden) = 0;
 
   /// For tokens [first, first + count): normalises the FFN input.
   virtual void prepare_ffn(size_t layer, size_t first, size_t count, const BatchBuffers& batch) = 0;
 
   /// For tokens [first, first + count): chooses experts by what the layer starts from, before its
-  /// attention block. For families whose router does not wait for attention.
+  /// token mixer. For families whose router does not wait for attention.
   virtual void route_early(size_t layer, size_t first, size_t count, const BatchBuffers& batch) = 0;
 
   /// For tokens [first, first + count): normalises the FFN input and chooses experts by it.

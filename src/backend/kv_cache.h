@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/ledger.h"
 #include "base/result.h"
@@ -34,33 +35,32 @@ class KvCache {
   KvType type() const { return type_; }
   size_t context_token_max() const { return context_token_max_; }
 
-  /// From `position` on. REQUIRES: position is a multiple of kernels::kKeyTile.
-  std::byte* keys(size_t layer, size_t kv_head, size_t position = 0) const {
-    return head(layer, kv_head) + position / kernels::kKeyTile * key_tile_bytes_;
+  std::byte* keys(size_t layer, size_t kv_head) const {
+    const Layer& place = layers_[layer];
+    return arena_.begin() + place.offset + kv_head * place.head_bytes;
   }
-  std::byte* values(size_t layer, size_t kv_head, size_t position = 0) const {
-    return head(layer, kv_head) + key_bytes_ + position / kernels::kKeyTile * value_tile_bytes_;
+  std::byte* values(size_t layer, size_t kv_head) const {
+    return keys(layer, kv_head) + layers_[layer].key_bytes;
   }
-  size_t value_stride() const { return value_stride_; }  ///< in elements
+  /// In elements.
+  size_t value_stride(size_t layer) const { return layers_[layer].value_stride; }
 
  private:
+  /// Where a layer's heads lie.
+  struct Layer {
+    uint64_t offset = 0;
+    uint64_t key_bytes = 0;   ///< of one head
+    uint64_t head_bytes = 0;  ///< keys and values of one head
+    size_t value_stride = 0;
+  };
   KvCache(const ModelConfig& config, size_t context_tokens, KvType type);
-
-  std::byte* head(size_t layer, size_t kv_head) const {
-    return arena_.begin() + (first_head_[layer] + kv_head) * head_bytes_;
-  }
 
   os::Arena arena_;
   Ledger* ledger_ = nullptr;
   KvType type_;
   size_t context_token_max_;
-  size_t value_stride_;
-  uint64_t key_tile_bytes_;
-  uint64_t value_tile_bytes_;
-  uint64_t key_bytes_;   ///< of one head
-  uint64_t head_bytes_;  ///< keys and values of one head
-  std::vector<size_t>
-      first_head_;  ///< [layer], counting heads over all layers; one more at the end
+  std::vector<Layer> layers_;
+  uint64_t bytes_ = 0;  ///< of all of them
 };
 
 }  // namespace sluice

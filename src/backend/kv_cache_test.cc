@@ -10,8 +10,11 @@ namespace {
 
 ModelConfig config_of(uint32_t head_dim, const std::vector<uint32_t>& kv_head_counts) {
   ModelConfig config;
-  config.head_dim = head_dim;
-  for (const uint32_t count : kv_head_counts) config.layers.push_back({count * 2, count});
+  for (const uint32_t count : kv_head_counts)
+    config.layers.push_back({.head_count = count * 2,
+                             .kv_head_count = count,
+                             .key_dim = head_dim,
+                             .value_dim = head_dim});
   return config;
 }
 
@@ -45,8 +48,8 @@ TEST(KvCache, EveryHeadHasRoomOfItsOwn) {
       const KvCache cache = allocate(config, 100, type, ledger);
       EXPECT_EQ(cache.type(), type);
       EXPECT_EQ(cache.context_token_max(), 100u);
-      EXPECT_EQ(cache.value_stride() % 16, 0u);
-      EXPECT_GE(cache.value_stride(), head_dim);
+      EXPECT_EQ(cache.value_stride(0) % 16, 0u);
+      EXPECT_GE(cache.value_stride(0), head_dim);
       constexpr size_t kTiles = 8;  // 100 positions are 2 blocks of 4 tiles
       std::vector<std::pair<std::byte*, size_t>> ranges;
       for (size_t layer = 0; layer < heads.size(); ++layer)
@@ -54,7 +57,7 @@ TEST(KvCache, EveryHeadHasRoomOfItsOwn) {
           ranges.emplace_back(cache.keys(layer, head),
                               kTiles * kernels::kv_tile_bytes(type, head_dim));
           ranges.emplace_back(cache.values(layer, head),
-                              kTiles * kernels::kv_tile_bytes(type, cache.value_stride()));
+                              kTiles * kernels::kv_tile_bytes(type, cache.value_stride(layer)));
         }
       std::ranges::sort(ranges);
       for (size_t i = 0; i < ranges.size(); ++i) {

@@ -57,9 +57,9 @@ Status ForwardPass::run_layer(uint32_t layer, const Batch& part, KvCache& cache,
       store_.give_up();
       return make_error(ErrorKind::interrupted, "interrupted");
     }
-    backend_.attention_block(layer, part.first_position + first,
-                             std::min(ubatch, part.token_count - first), cache,
-                             batch_.hidden + first * config_.hidden_size);
+    backend_.mix_tokens(layer, part.first_position + first,
+                        std::min(ubatch, part.token_count - first), cache,
+                        batch_.hidden + first * config_.hidden_size);
   }
 
   // The other routers say which experts each token needs; only now is it known what to read.

@@ -85,7 +85,7 @@ inline constexpr size_t kKvBlock = 32;  ///< dimensions that share a scale; the 
 enum class KvType : uint8_t { f16, f32, q8_0 };
 inline constexpr size_t kKvTypeCount = 3;
 
-/// Bytes of a tile of keys (row_elements = head_dim) or of values (value_stride). A tile of q8_0
+/// Bytes of a tile of keys (row_elements = key_dim) or of values (value_stride). A tile of q8_0
 /// ends with the scales of its positions: binary16 [block][kKeyTile].
 constexpr size_t kv_tile_bytes(KvType type, size_t row_elements) {
   if (type == KvType::f32) return kKeyTile * row_elements * 4;
@@ -94,19 +94,31 @@ constexpr size_t kv_tile_bytes(KvType type, size_t row_elements) {
 }
 
 struct AttentionArgs {
-  const float* queries;  ///< query (t, j) at queries + t·token_stride + j·head_dim, j < group_size
-  size_t token_stride;   ///< in floats
+  const float* queries;  ///< query (t, j) at queries + t·query_stride + j·key_dim, j < group_size
+  size_t query_stride;   ///< in floats
   size_t token_count;
   size_t group_size;  ///< query heads that share this KV head
   size_t first_position;
   size_t first_key = 0;          ///< < kAttentionBlock and ≤ first_position
   const float* sinks = nullptr;  ///< [group_size]: a score each without a value; null: none
-  const void* keys;    ///< [tile]: [head_dim][kKeyTile]; tile = position / kKeyTile, rest finite
+  const void* keys;    ///< [tile]: [key_dim][kKeyTile]; tile = position / kKeyTile, rest finite
   const void* values;  ///< [tile]: [kKeyTile][value_stride]; the last tile may end with the token
-  size_t head_dim;
-  size_t value_stride;  ///< round_up(head_dim, 16) elements; the padding is zero
+  /// Keys and values may lie in a ring: block b of positions is then block (first_block + b) modulo
+  /// ring_blocks of the memory. REQUIRES: first_block < ring_blocks.
+  size_t first_block = 0;
+  size_t ring_blocks = SIZE_MAX;
+  size_t key_dim;
+  size_t value_dim;
+  size_t value_stride;  ///< round_up(value_dim, 16) elements; the padding is zero
   float scale;
-  float* out;  ///< laid out as the queries
+  float* out;         ///< (t, j) at out + t·out_stride + j·value_dim
+  size_t out_stride;  ///< in floats
+
+  /// Where block b lies in the memory, in blocks.
+  size_t block_in_memory(size_t b) const {
+    const size_t block = first_block + b;
+    return block < ring_blocks ? block : block - ring_blocks;
+  }
 };
 using AttentionFn = void (*)(const AttentionArgs&);
 
@@ -148,12 +160,12 @@ struct KernelTable {
   /// The same of pairs (x[2i], x[2i + 1]).
   void (*rope_adjacent)(float* x, const float* cos, const float* sin, size_t pairs) = nullptr;
   /// Stores one position's key of one head in its tile: tile[d][position % kKeyTile] = key[d].
-  void (*store_key[kKvTypeCount])(const float* key, size_t head_dim, size_t position,
+  void (*store_key[kKvTypeCount])(const float* key, size_t key_dim, size_t position,
                                   void* keys) = {};
   /// Stores one position's value: tile[position % kKeyTile][d], and zeros in the row's padding.
   /// Both stores round as f32_to_f16 does; for q8_0 each block is quantised as by quantize_q8_32,
   /// with zeros in place of the dimensions that the last one lacks.
-  void (*store_value[kKvTypeCount])(const float* value, size_t head_dim, size_t position,
+  void (*store_value[kKvTypeCount])(const float* value, size_t value_dim, size_t position,
                                     size_t value_stride, void* values) = {};
   /// Multiplies and adds small integers, as fast as the ISA can, to no end; returns how many. The
   /// limit that benchmarks put beside the kernels. Null in the reference.

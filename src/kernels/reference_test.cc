@@ -155,16 +155,18 @@ TEST(Reference, AttentionIsSoftmaxAttention) {
     }
     std::vector<float> out(queries.size());
     table().attention[index]({.queries = queries.data(),
-                              .token_stride = kGroup * kHeadDim,
+                              .query_stride = kGroup * kHeadDim,
                               .token_count = kTokens,
                               .group_size = kGroup,
                               .first_position = kFirst,
                               .keys = stored_keys.data(),
                               .values = stored_values.data(),
-                              .head_dim = kHeadDim,
+                              .key_dim = kHeadDim,
+                              .value_dim = kHeadDim,
                               .value_stride = kStride,
                               .scale = 0.7f,
-                              .out = out.data()});
+                              .out = out.data(),
+                              .out_stride = kGroup * kHeadDim});
     for (size_t t = 0; t < kTokens; ++t) {
       for (size_t j = 0; j < kGroup; ++j) {
         const size_t offset = (t * kGroup + j) * kHeadDim;
@@ -228,16 +230,18 @@ float attend_two(KvType type, float query, const float (&keys)[2], const float (
   }
   float out = 0;
   table().attention[index]({.queries = &query,
-                            .token_stride = 1,
+                            .query_stride = 1,
                             .token_count = 1,
                             .group_size = 1,
                             .first_position = 1,
                             .keys = stored_keys.data(),
                             .values = stored_values.data(),
-                            .head_dim = 1,
+                            .key_dim = 1,
+                            .value_dim = 1,
                             .value_stride = 16,
                             .scale = 1.0f,
-                            .out = &out});
+                            .out = &out,
+                            .out_stride = 1});
   return out;
 }
 
@@ -332,16 +336,18 @@ TEST(Reference, SinksAndUnseenKeysChangeOnlyTheWeights) {
   values[16] = 4.0f;
   float out[1];
   AttentionArgs args{.queries = query,
-                     .token_stride = 1,
+                     .query_stride = 1,
                      .token_count = 1,
                      .group_size = 1,
                      .first_position = 1,
                      .keys = keys,
                      .values = values,
-                     .head_dim = 1,
+                     .key_dim = 1,
+                     .value_dim = 1,
                      .value_stride = 16,
                      .scale = 1.0f,
-                     .out = out};
+                     .out = out,
+                     .out_stride = 1};
   const auto attend = [&] {
     table().attention[static_cast<size_t>(KvType::f32)](args);
     return out[0];

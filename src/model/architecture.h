@@ -5,6 +5,7 @@
 // one.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -17,6 +18,10 @@ enum class GatingFunction : uint8_t {
   sigmoid = 2,
   softmax_of_chosen = 3,  ///< experts are chosen by their logits, and only theirs enter the softmax
 };
+
+/// What a layer does between its tokens.
+enum class MixerKind : uint8_t { attention };
+inline constexpr size_t kMixerKindCount = 1;
 
 /// Where query and key are normalised.
 enum class QueryKeyNorm : uint8_t {

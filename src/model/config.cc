@@ -2,187 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "model/key_reader.h"
+#include "model/known_keys.h"
 
 namespace sluice {
 namespace {
 
-// No model has, or will have, more than this; a file that says so is broken, and the products of
-// these stay far below 2^64.
-constexpr uint64_t kSizeMax = uint64_t{1} << 24;
 constexpr uint64_t kLayerCountMax = 4096;
-
-/// Keys (after "<architecture>.") that change the arithmetic in ways not implemented for the
-/// families of the table. A value that switches the feature off is harmless.
-constexpr std::string_view kUnimplementedKeys[] = {
-    "attention.clamp_kqv",          "attention.max_alibi_bias",
-    "attention.output_scale",       "attention.sliding_window_pattern",
-    "attention.temperature_length", "attention.temperature_scale",
-    "attn_logit_softcapping",       "expert_group_scale",
-    "final_logit_softcapping",      "rope.dimension_sections",
-    "rope.freq_base_swa",           "rope.scaling.yarn_attn_factor",
-    "rope.scaling.yarn_ext_factor", "rope.scaling.yarn_log_multiplier",
-    "router_logit_softcapping"};
-
-/// Implemented for the families that have such factors.
-constexpr std::string_view kScaleKeys[] = {"attention.scale", "logit_scale", "residual_scale",
-                                           "embedding_scale"};
-
-/// Keys that are read below, or describe the file without changing the arithmetic: what they count
-/// is seen in the tensors.
-constexpr std::string_view kKnownKeys[] = {"block_count",
-                                           "context_length",
-                                           "embedding_length",
-                                           "feed_forward_length",
-                                           "vocab_size",
-                                           "expert_count",
-                                           "expert_used_count",
-                                           "expert_feed_forward_length",
-                                           "expert_gating_func",
-                                           "expert_weights_norm",
-                                           "expert_weights_scale",
-                                           "expert_group_count",
-                                           "expert_group_used_count",
-                                           "expert_shared_count",
-                                           "expert_shared_feed_forward_length",
-                                           "leading_dense_block_count",
-                                           "interleave_moe_layer_step",
-                                           "attention.head_count",
-                                           "attention.head_count_kv",
-                                           "attention.key_length",
-                                           "attention.value_length",
-                                           "attention.layer_norm_rms_epsilon",
-                                           "rope.dimension_count",
-                                           "rope.freq_base",
-                                           "rope.scaling.type",
-                                           "rope.scaling.factor",
-                                           "rope.scale_linear",
-                                           "rope.scaling.original_context_length",
-                                           "rope.scaling.attn_factor",
-                                           "rope.scaling.yarn_beta_fast",
-                                           "rope.scaling.yarn_beta_slow",
-                                           "attention.sliding_window",
-                                           "nextn_predict_layers"};
-
-/// Reads the keys of one architecture, remembering the first failure so that the code below can
-/// read one key after the other and ask once.
-class KeyReader {
- public:
-  KeyReader(const gguf::GgufFile& file, std::string_view prefix)
-      : file_(file), prefix_(fmt::format("{}.", prefix)) {}
-
-  std::string full(std::string_view key) const { return prefix_ + std::string(key); }
-
-  uint64_t required(std::string_view key, uint64_t max) {
-    const auto value = find(key, 1, max);
-    if (!value) fail(make_error(ErrorKind::corrupt, "key '{}' is missing", full(key)));
-    return value.value_or(1);
-  }
-
-  uint64_t optional(std::string_view key, uint64_t fallback, uint64_t min, uint64_t max) {
-    return find(key, min, max).value_or(fallback);
-  }
-
-  double optional_float(std::string_view key, double fallback) {
-    auto value = file_.find_float(full(key));
-    if (!value) fail(value.error());
-    const double number = value.ok() ? value->value_or(fallback) : fallback;
-    if (!std::isfinite(number) || std::abs(number) > std::numeric_limits<float>::max())
-      fail(make_error(ErrorKind::corrupt, "key '{}' is not a usable number", full(key)));
-    return number;
-  }
-
-  /// Empty where the key is missing.
-  std::string text(std::string_view key) {
-    auto value = file_.find_text(full(key));
-    if (!value) fail(value.error());
-    return value.ok() ? std::string(value->value_or("")) : std::string();
-  }
-
-  std::optional<bool> find_bool(std::string_view key) {
-    auto value = file_.find_bool(full(key));
-    if (!value) fail(value.error());
-    return value.ok() ? *value : std::nullopt;
-  }
-
-  /// One value per layer from a scalar or an array; surplus entries (next-token layers) are left.
-  std::vector<uint32_t> per_layer(std::string_view key, size_t layer_count) {
-    auto values = file_.find_uints(full(key));
-    if (!values) fail(values.error());
-    std::vector<uint32_t> result(layer_count, 1);
-    if (!values) return result;
-    if (values->empty())
-      fail(make_error(ErrorKind::corrupt, "key '{}' is missing or empty", full(key)));
-    else if (values->size() != 1 && values->size() < layer_count)
-      fail(make_error(ErrorKind::corrupt, "key '{}' has {} entries for {} layers", full(key),
-                      values->size(), layer_count));
-    if (error_) return result;
-    for (size_t i = 0; i < layer_count; ++i) {
-      const uint64_t value = values->size() == 1 ? values->front() : (*values)[i];
-      if (value == 0 || value > kSizeMax)
-        fail(make_error(ErrorKind::corrupt, "key '{}' is {} for layer {}", full(key), value, i));
-      else
-        result[i] = static_cast<uint32_t>(value);
-    }
-    return result;
-  }
-
-  void fail(Error error) {
-    if (!error_) error_ = std::move(error);
-  }
-  const std::optional<Error>& error() const { return error_; }
-
- private:
-  std::optional<uint64_t> find(std::string_view key, uint64_t min, uint64_t max) {
-    auto value = file_.find_uint(full(key));
-    if (!value) {
-      fail(value.error());
-      return std::nullopt;
-    }
-    if (value->has_value() && (**value < min || **value > max)) {
-      fail(make_error(ErrorKind::corrupt, "key '{}' is {}, expected {} to {}", full(key), **value,
-                      min, max));
-      return std::nullopt;  // nobody may compute with it
-    }
-    return *value;
-  }
-
-  const gguf::GgufFile& file_;
-  const std::string prefix_;
-  std::optional<Error> error_;
-};
-
-/// Whether a feature's key says "off": zero, false, or empty.
-bool is_off(const gguf::Value& value) {
-  if (const auto* number = std::get_if<uint64_t>(&value)) return *number == 0;
-  if (const auto* number = std::get_if<int64_t>(&value)) return *number == 0;
-  if (const auto* number = std::get_if<double>(&value)) return *number == 0.0;
-  if (const auto* flag = std::get_if<bool>(&value)) return !*flag;
-  return false;
-}
-
-bool is_among(std::span<const std::string_view> keys, std::string_view key) {
-  return std::ranges::find(keys, key) != keys.end();
-}
-
-Status check_keys(const gguf::GgufFile& file, const Architecture& architecture, const Log& log) {
-  const std::string prefix = fmt::format("{}.", architecture.name);
-  for (const auto& [key, value] : file.values()) {
-    if (!key.starts_with(prefix)) continue;
-    const std::string_view rest = std::string_view(key).substr(prefix.size());
-    const bool is_scale = is_among(kScaleKeys, rest);
-    if (is_among(kUnimplementedKeys, rest) || (is_scale && !architecture.has_scales)) {
-      if (!is_off(value))
-        return make_error(ErrorKind::unsupported,
-                          "key '{}' asks for something that this version "
-                          "does not implement for {}",
-                          key, architecture.name);
-    } else if (!is_scale && !is_among(kKnownKeys, rest)) {
-      log.info("note: key '{}' is unknown and ignored", key);
-    }
-  }
-  return {};
-}
 
 /// A group of experts must be large enough to be ranked, and enough of them to choose from.
 void read_groups(KeyReader& keys, uint32_t expert_count, uint32_t used_count, GatingRule& rule) {
@@ -272,13 +99,14 @@ RopeScaling read_rope_scaling(KeyReader& keys, double factor) {
   return RopeScaling::none;
 }
 
-void read_rope(KeyReader& keys, ModelConfig& config) {
-  RopeConfig& rope = config.rope;
+/// `head_dim` is the most that can be rotated.
+void read_rope(KeyReader& keys, uint32_t head_dim, ModelConfig& config) {
+  RopeConfig& rope = config.ropes.emplace_back();
   rope.rotated_dim =
-      static_cast<uint32_t>(keys.optional("rope.dimension_count", config.head_dim, 2, 1024));
-  if (rope.rotated_dim > config.head_dim || rope.rotated_dim % 2 != 0)
+      static_cast<uint32_t>(keys.optional("rope.dimension_count", head_dim, 2, 1024));
+  if (rope.rotated_dim > head_dim || rope.rotated_dim % 2 != 0)
     keys.fail(make_error(ErrorKind::corrupt, "key '{}' is {} for heads of {}",
-                         keys.full("rope.dimension_count"), rope.rotated_dim, config.head_dim));
+                         keys.full("rope.dimension_count"), rope.rotated_dim, head_dim));
   rope.base = keys.optional_float("rope.freq_base", 10000.0);
   if (!(rope.base > 1))
     keys.fail(
@@ -320,13 +148,15 @@ void read_attention(KeyReader& keys, ModelConfig& config) {
                            heads[i], kv_heads[i]));
   }
   const uint64_t default_dim = std::max<uint64_t>(1, config.hidden_size / heads[0]);
-  config.head_dim =
+  const auto key_dim =
       static_cast<uint32_t>(keys.optional("attention.key_length", default_dim, 1, 1024));
-  const uint64_t value_dim = keys.optional("attention.value_length", config.head_dim, 1, 1024);
-  if (value_dim != config.head_dim)
-    keys.fail(make_error(ErrorKind::unsupported, "key '{}' differs from the key length",
-                         keys.full("attention.value_length")));
-  config.attention_scale = 1.0f / std::sqrt(static_cast<float>(config.head_dim));
+  const auto value_dim =
+      static_cast<uint32_t>(keys.optional("attention.value_length", key_dim, 1, 1024));
+  for (LayerConfig& layer : config.layers) {
+    layer.key_dim = key_dim;
+    layer.value_dim = value_dim;
+  }
+  config.attention_scale = 1.0f / std::sqrt(static_cast<float>(key_dim));
 }
 
 }  // namespace
@@ -366,7 +196,7 @@ Result<ModelConfig> read_config(const gguf::GgufFile& file, const Log& log) {
                          keys.full("attention.layer_norm_rms_epsilon")));
   read_experts(keys, config);
   read_attention(keys, config);
-  read_rope(keys, config);
+  read_rope(keys, config.layers.front().key_dim, config);
   read_windows(keys, config);
   if (architecture->has_scales) read_scales(keys, config);
   if (keys.error()) return *keys.error();

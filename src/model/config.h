@@ -16,10 +16,14 @@
 namespace sluice {
 
 struct LayerConfig {
+  MixerKind mixer = MixerKind::attention;
   uint32_t head_count = 0;     ///< query heads
   uint32_t kv_head_count = 0;  ///< key/value heads; divides head_count
+  uint32_t key_dim = 0;        ///< of queries, and of keys as the KV cache has them
+  uint32_t value_dim = 0;      ///< of values as the KV cache has them, and of what a head gives
   uint32_t window = 0;         ///< the last so many positions are seen; 0: all
   bool is_rotated = true;
+  uint32_t rope = 0;  ///< which of ModelConfig::ropes
 };
 
 struct ModelConfig {
@@ -31,8 +35,7 @@ struct ModelConfig {
   uint32_t context_trained_tokens = 0;
   float rms_epsilon = 1e-6f;
 
-  uint32_t head_dim = 0;  ///< of queries, keys and values
-  RopeConfig rope;
+  std::vector<RopeConfig> ropes;  ///< at least one
 
   float embedding_scale = 1.0f;  ///< times a token's embedding
   float residual_scale = 1.0f;   ///< times what a block adds to the residual stream

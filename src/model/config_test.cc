@@ -36,9 +36,9 @@ TEST(Config, ReadsWhatTheKeysSay) {
   EXPECT_EQ(config->hidden_size, 64u);
   EXPECT_EQ(config->context_trained_tokens, 1000u);
   EXPECT_EQ(config->rms_epsilon, 1e-5f);
-  EXPECT_EQ(config->head_dim, 16u);
-  EXPECT_EQ(config->rope.rotated_dim, 16u);
-  EXPECT_EQ(config->rope.base, 1e6);
+  EXPECT_EQ(config->layers[0].key_dim, 16u);
+  EXPECT_EQ(config->ropes[0].rotated_dim, 16u);
+  EXPECT_EQ(config->ropes[0].base, 1e6);
   EXPECT_EQ(config->expert_count, 6u);
   EXPECT_EQ(config->expert_used_count, 2u);
   EXPECT_EQ(config->expert_hidden_size, 32u);
@@ -52,6 +52,13 @@ TEST(Config, ReadsWhatTheKeysSay) {
             "softmax over 6 experts, 2 used, weights renormalised, scale 1");
 }
 
+TEST(Config, ValuesMayBeShorterThanKeys) {
+  const auto config = read(ModelSketch().set(key("attention.value_length"), uint32_t{8}));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->layers[1].key_dim, 16u);
+  EXPECT_EQ(config->layers[1].value_dim, 8u);
+}
+
 TEST(Config, CompletesWhatTheyDoNotSay) {
   const auto config = read(ModelSketch()
                                .erase_key(key("attention.key_length"))
@@ -59,10 +66,10 @@ TEST(Config, CompletesWhatTheyDoNotSay) {
                                .erase_key(key("rope.freq_base"))
                                .set(key("rope.dimension_count"), uint32_t{8}));
   ASSERT_TRUE(config.ok()) << config.error().message;
-  EXPECT_EQ(config->head_dim, 16u) << "hidden size over heads";
-  EXPECT_EQ(config->rope.rotated_dim, 8u);
+  EXPECT_EQ(config->layers[0].key_dim, 16u) << "hidden size over heads";
+  EXPECT_EQ(config->ropes[0].rotated_dim, 8u);
   EXPECT_EQ(config->rms_epsilon, 1e-6f);
-  EXPECT_EQ(config->rope.base, 10'000.0);
+  EXPECT_EQ(config->ropes[0].base, 10'000.0);
   EXPECT_EQ(config->name, "");
 }
 
@@ -183,23 +190,23 @@ TEST(Config, SomeFamiliesGiveExpertsTheWidthOfTheFfn) {
 }
 
 TEST(Config, RopeMayBeScaled) {
-  EXPECT_EQ(read(ModelSketch())->rope.scaling, RopeScaling::none);
-  EXPECT_EQ(read(ModelSketch().set(key("rope.scaling.type"), "none"))->rope.scaling,
+  EXPECT_EQ(read(ModelSketch())->ropes[0].scaling, RopeScaling::none);
+  EXPECT_EQ(read(ModelSketch().set(key("rope.scaling.type"), "none"))->ropes[0].scaling,
             RopeScaling::none);
-  EXPECT_EQ(read(ModelSketch().set(key("rope.scaling.factor"), 1.0f))->rope.scaling,
+  EXPECT_EQ(read(ModelSketch().set(key("rope.scaling.factor"), 1.0f))->ropes[0].scaling,
             RopeScaling::none);
   const auto linear = read(ModelSketch().set(key("rope.scale_linear"), 2.0f));
-  EXPECT_EQ(linear->rope.scaling, RopeScaling::linear);
-  EXPECT_EQ(linear->rope.factor, 2.0);
+  EXPECT_EQ(linear->ropes[0].scaling, RopeScaling::linear);
+  EXPECT_EQ(linear->ropes[0].factor, 2.0);
   const auto yarn = read(ModelSketch()
                              .set(key("rope.scaling.type"), "yarn")
                              .set(key("rope.scaling.factor"), 4.0f)
                              .set(key("rope.scaling.yarn_beta_fast"), 16.0f));
   ASSERT_TRUE(yarn.ok()) << yarn.error().message;
-  EXPECT_EQ(yarn->rope.scaling, RopeScaling::yarn);
-  EXPECT_EQ(yarn->rope.original_context_tokens, 1000u) << "what the model was trained with";
-  EXPECT_EQ(yarn->rope.beta_fast, 16.0);
-  EXPECT_EQ(yarn->rope.beta_slow, 1.0);
+  EXPECT_EQ(yarn->ropes[0].scaling, RopeScaling::yarn);
+  EXPECT_EQ(yarn->ropes[0].original_context_tokens, 1000u) << "what the model was trained with";
+  EXPECT_EQ(yarn->ropes[0].beta_fast, 16.0);
+  EXPECT_EQ(yarn->ropes[0].beta_slow, 1.0);
   expect_error(ModelSketch().set(key("rope.scaling.factor"), -4.0f), ErrorKind::corrupt,
                "'qwen3moe.rope.scaling.factor' is negative");
 }
@@ -238,8 +245,6 @@ TEST(Config, RefusesWhatWouldChangeTheArithmetic) {
                  "key '" + key(name) + "'");
   expect_error(ModelSketch().set(key("rope.scaling.type"), "longrope"), ErrorKind::unsupported,
                "'qwen3moe.rope.scaling.type' is 'longrope'; supported: none, linear, yarn");
-  expect_error(ModelSketch().set(key("attention.value_length"), uint32_t{8}),
-               ErrorKind::unsupported, "'qwen3moe.attention.value_length'");
   EXPECT_TRUE(read(ModelSketch().set(key("something_new"), uint32_t{8})).ok())
       << "a key that nobody has heard of is noted only";
 }

@@ -41,16 +41,21 @@ struct ExpertBiases {
   Matrix down;  ///< [experts][hidden]
 };
 
+/// Attention with a key and a value for each KV head.
+struct AttentionWeights {
+  Projection query;   ///< [heads · key_dim][hidden]
+  Projection key;     ///< [kv_heads · key_dim][hidden]
+  Projection value;   ///< [kv_heads · value_dim][hidden]
+  Projection output;  ///< [hidden][heads · value_dim]
+  Matrix query_norm;  ///< [1][key_dim], or of all heads; may be absent
+  Matrix key_norm;    ///< likewise
+  Matrix sinks;       ///< [1][heads]: a score each without a value; may be absent
+};
+
 struct LayerWeights {
-  Matrix attention_norm;        ///< [1][hidden]
-  Projection query;             ///< [heads · head_dim][hidden]
-  Projection key;               ///< [kv_heads · head_dim][hidden]
-  Projection value;             ///< [kv_heads · head_dim][hidden]
-  Projection attention_output;  ///< [hidden][heads · head_dim]
-  Matrix query_norm;            ///< [1][head_dim], or of all heads
-  Matrix key_norm;              ///< likewise
-  Matrix sinks;                 ///< [1][heads]: a score each without a value; may be absent
-  Matrix ffn_norm;              ///< [1][hidden]
+  Matrix mixer_norm;  ///< [1][hidden]
+  AttentionWeights attention;
+  Matrix ffn_norm;  ///< [1][hidden]
 
   Matrix router;          ///< [experts][hidden]; absent in a dense layer
   Matrix router_bias;     ///< [1][experts], added to the logits; may be absent

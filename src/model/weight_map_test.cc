@@ -53,13 +53,13 @@ TEST(WeightMap, EveryTensorPlaysItsPart) {
   expect_shape(map.dense.output, 40, 64);
   ASSERT_EQ(map.dense.layers.size(), 2u);
   const LayerWeights& layer = map.dense.layers[1];
-  expect_shape(layer.attention_norm, 1, 64);
-  expect_shape(layer.query.weight, 64, 64);
-  expect_shape(layer.key.weight, 32, 64);
-  expect_shape(layer.value.weight, 32, 64);
-  expect_shape(layer.attention_output.weight, 64, 64);
-  expect_shape(layer.query_norm, 1, 16);
-  expect_shape(layer.key_norm, 1, 16);
+  expect_shape(layer.mixer_norm, 1, 64);
+  expect_shape(layer.attention.query.weight, 64, 64);
+  expect_shape(layer.attention.key.weight, 32, 64);
+  expect_shape(layer.attention.value.weight, 32, 64);
+  expect_shape(layer.attention.output.weight, 64, 64);
+  expect_shape(layer.attention.query_norm, 1, 16);
+  expect_shape(layer.attention.key_norm, 1, 16);
   expect_shape(layer.ffn_norm, 1, 64);
   expect_shape(layer.router, 6, 64);
 
@@ -111,17 +111,17 @@ TEST(WeightMap, QueryKeyAndValueMayBeOneTensor) {
                                    .set_tensor("blk.1.attn_qkv.weight", Dtype::f32, {64, 128}));
   ASSERT_TRUE(planned.map.ok()) << planned.map.error().message;
   const LayerWeights& layer = (*planned).dense.layers[1];
-  expect_shape(layer.query.weight, 64, 64);
-  expect_shape(layer.key.weight, 32, 64);
-  expect_shape(layer.value.weight, 32, 64);
+  expect_shape(layer.attention.query.weight, 64, 64);
+  expect_shape(layer.attention.key.weight, 32, 64);
+  expect_shape(layer.attention.value.weight, 32, 64);
   const uint64_t begin = planned.file.find_tensor("blk.1.attn_qkv.weight")->extent.offset;
   const auto extent_of = [&](const Matrix& matrix) {
     return std::ranges::find((*planned).dense_tensors, &matrix, &DenseTensor::matrix)->extent;
   };
-  EXPECT_EQ(extent_of(layer.query.weight).offset, begin);
-  EXPECT_EQ(extent_of(layer.key.weight).offset, begin + 64 * 64 * 4);
-  EXPECT_EQ(extent_of(layer.value.weight).offset, begin + 96 * 64 * 4);
-  EXPECT_EQ(extent_of(layer.value.weight).bytes, 32u * 64 * 4);
+  EXPECT_EQ(extent_of(layer.attention.query.weight).offset, begin);
+  EXPECT_EQ(extent_of(layer.attention.key.weight).offset, begin + 64 * 64 * 4);
+  EXPECT_EQ(extent_of(layer.attention.value.weight).offset, begin + 96 * 64 * 4);
+  EXPECT_EQ(extent_of(layer.attention.value.weight).bytes, 32u * 64 * 4);
 }
 
 TEST(WeightMap, BiasesAreAddedWhereTheFileHasThem) {
@@ -129,10 +129,10 @@ TEST(WeightMap, BiasesAreAddedWhereTheFileHasThem) {
                                    .set_tensor("blk.0.attn_q.bias", Dtype::f32, {64})
                                    .set_tensor("blk.0.exp_probs_b.bias", Dtype::f32, {6}));
   ASSERT_TRUE(planned.map.ok()) << planned.map.error().message;
-  expect_shape((*planned).dense.layers[0].query.bias, 1, 64);
+  expect_shape((*planned).dense.layers[0].attention.query.bias, 1, 64);
   expect_shape((*planned).dense.layers[0].selection_bias, 1, 6);
-  EXPECT_FALSE((*planned).dense.layers[0].key.bias.present());
-  EXPECT_FALSE((*planned).dense.layers[1].query.bias.present());
+  EXPECT_FALSE((*planned).dense.layers[0].attention.key.bias.present());
+  EXPECT_FALSE((*planned).dense.layers[1].attention.query.bias.present());
   expect_error(ModelSketch().set_tensor("blk.0.attn_q.bias", Dtype::f32, {32}), ErrorKind::corrupt,
                "'blk.0.attn_q.bias' has shape [32]");
   expect_error(ModelSketch().set_tensor("blk.0.attn_q.bias", Dtype::f16, {64}),
@@ -287,7 +287,7 @@ TEST(WeightMap, EveryMatrixMayHaveATypeOfItsOwn) {
                .set_tensor("blk.1.ffn_down_exps.weight", Dtype::q5_0, {32, 64, 6}));
   ASSERT_TRUE(planned.map.ok()) << planned.map.error().message;
   EXPECT_EQ((*planned).dense.embedding.row_bytes, 2u * 34);
-  EXPECT_EQ((*planned).dense.layers[0].value.weight.row_bytes, 2u * 64);
+  EXPECT_EQ((*planned).dense.layers[0].attention.value.weight.row_bytes, 2u * 64);
   EXPECT_EQ((*planned).experts[0].parts()[0].first_expert.bytes, 32u * 2 * 18);
   EXPECT_EQ((*planned).experts[1].parts()[2].shape.row_bytes, 22u);
 }

@@ -13,12 +13,15 @@ struct AttentionCase {
 };
 
 struct Shape {
-  size_t head_dim;
+  size_t key_dim;
   size_t group_size;
   size_t first_position;
   size_t tokens;
   size_t first_key = 0;
   bool has_sinks = false;
+  size_t value_dim = 0;  ///< 0: as the keys
+
+  size_t value_size() const { return value_dim > 0 ? value_dim : key_dim; }
 };
 
 constexpr size_t kHeadDims[] = {8, 16, 24, 40, 64, 80, 96, 128, 256};
@@ -47,10 +50,10 @@ class AttentionCheck : public testing::TestWithParam<AttentionCase> {
   /// Whole tiles, also beyond the last position, as the reference stores them.
   Bytes make_keys(Shape shape, FloatKind kind) {
     const size_t positions = round_up(shape.first_position + shape.tokens, kKeyTile);
-    Bytes keys(positions / kKeyTile * tile_bytes(shape.head_dim), offset());
+    Bytes keys(positions / kKeyTile * tile_bytes(shape.key_dim), offset());
     for (size_t position = 0; position < positions; ++position) {
-      const std::vector<float> key = make_floats(kind, shape.head_dim, random_);
-      reference().store_key[type_index()](key.data(), shape.head_dim, position, keys.data());
+      const std::vector<float> key = make_floats(kind, shape.key_dim, random_);
+      reference().store_key[type_index()](key.data(), shape.key_dim, position, keys.data());
     }
     return keys;
   }
@@ -58,13 +61,13 @@ class AttentionCheck : public testing::TestWithParam<AttentionCase> {
   /// Exactly as many values as there are positions, where no scales end a tile.
   Bytes make_values(Shape shape, FloatKind kind) {
     const size_t positions = shape.first_position + shape.tokens;
-    const size_t stride = round_up(shape.head_dim, 16);
+    const size_t stride = round_up(shape.value_size(), 16);
     const bool whole_tiles = GetParam().type == KvType::q8_0;
     const size_t rows = whole_tiles ? round_up(positions, kKeyTile) : positions;
     Bytes values(rows * tile_bytes(stride) / kKeyTile, offset());
     for (size_t position = 0; position < rows; ++position) {
-      const std::vector<float> value = make_floats(kind, shape.head_dim, random_);
-      reference().store_value[type_index()](value.data(), shape.head_dim, position, stride,
+      const std::vector<float> value = make_floats(kind, shape.value_size(), random_);
+      reference().store_value[type_index()](value.data(), shape.value_size(), position, stride,
                                             values.data());
     }
     return values;
@@ -74,21 +77,24 @@ class AttentionCheck : public testing::TestWithParam<AttentionCase> {
 
   void compare(Shape shape, FloatKind query_kind, FloatKind cache_kind) {
     SCOPED_TRACE(testing::Message()
-                 << "head " << shape.head_dim << ", group " << shape.group_size << ", first "
-                 << shape.first_position << ", tokens " << shape.tokens << ", first key "
-                 << shape.first_key << (shape.has_sinks ? ", sinks; " : "; ") << name_of(query_kind)
-                 << " queries, " << name_of(cache_kind) << " cache");
+                 << "keys of " << shape.key_dim << ", values of " << shape.value_size()
+                 << ", group " << shape.group_size << ", first " << shape.first_position
+                 << ", tokens " << shape.tokens << ", first key " << shape.first_key
+                 << (shape.has_sinks ? ", sinks; " : "; ") << name_of(query_kind) << " queries, "
+                 << name_of(cache_kind) << " cache");
     const Bytes keys = make_keys(shape, cache_kind);
     const Bytes values = make_values(shape, cache_kind);
-    const size_t token_stride = shape.group_size * shape.head_dim + kPad;
-    const size_t query_count = (shape.tokens - 1) * token_stride + token_stride - kPad;
+    const size_t query_stride = shape.group_size * shape.key_dim + kPad;
+    const size_t out_stride = shape.group_size * shape.value_size() + kPad;
+    const size_t query_count = shape.tokens * query_stride - kPad;
+    const size_t out_count = shape.tokens * out_stride - kPad;
     Bytes queries(query_count * sizeof(float), 4);
     for (size_t i = 0; i < query_count; ++i)
       store_block(make_float(query_kind, random_), queries.data(), i);
     const std::vector<float> sinks = make_floats(FloatKind::ordinary, shape.group_size, random_);
     AttentionArgs args = {
         .queries = queries.as<float>(),
-        .token_stride = token_stride,
+        .query_stride = query_stride,
         .token_count = shape.tokens,
         .group_size = shape.group_size,
         .first_position = shape.first_position,
@@ -96,12 +102,14 @@ class AttentionCheck : public testing::TestWithParam<AttentionCase> {
         .sinks = shape.has_sinks ? sinks.data() : nullptr,
         .keys = keys.data(),
         .values = values.data(),
-        .head_dim = shape.head_dim,
-        .value_stride = round_up(shape.head_dim, 16),
+        .key_dim = shape.key_dim,
+        .value_dim = shape.value_size(),
+        .value_stride = round_up(shape.value_size(), 16),
         .scale = 0.125f,
         .out = nullptr,
+        .out_stride = out_stride,
     };
-    Output got(query_count, shape.tokens % 16), wanted(query_count, shape.tokens % 16);
+    Output got(out_count, shape.tokens % 16), wanted(out_count, shape.tokens % 16);
     args.out = got.data();
     kernel_table(GetParam().isa).attention[type_index()](args);
     args.out = wanted.data();
@@ -126,6 +134,65 @@ TEST_P(AttentionCheck, EveryHeadAroundEveryBoundary) {
       if (HasFailure()) return;
       ++turn;
     }
+  }
+}
+
+TEST_P(AttentionCheck, KeysMayBeLongerThanValues) {
+  skip_unless_own(&KernelTable::attention);
+  if (IsSkipped()) return;
+  constexpr size_t kValueDims[] = {8, 20, 40, 128, 512};
+  size_t turn = 0;
+  for (const size_t value_dim : kValueDims)
+    for (const size_t key_dim : {value_dim + 16, value_dim + 64, value_dim / 2})
+      compare({.key_dim = key_dim,
+               .group_size = turn % 5 + 1,
+               .first_position = 60 + 7 * turn,
+               .tokens = 1 + turn++ % 3,
+               .value_dim = value_dim},
+              FloatKind::ordinary, FloatKind::ordinary);
+}
+
+/// The same keys and values, turned around in a ring of four blocks: the same bits.
+TEST_P(AttentionCheck, BlocksMayLieInARing) {
+  skip_unless_own(&KernelTable::attention);
+  if (IsSkipped()) return;
+  constexpr size_t kRing = 4;
+  const Shape shape{.key_dim = 24, .group_size = 3, .first_position = 254, .tokens = 2};
+  const Bytes keys = make_keys(shape, FloatKind::ordinary);
+  const Bytes values = make_values(shape, FloatKind::ordinary);
+  const std::vector<float> queries = make_floats(FloatKind::ordinary, 2 * 3 * 24, random_);
+  const auto turned = [&](const Bytes& tiles, size_t row_elements, size_t by) {
+    const size_t block_bytes = tile_bytes(row_elements) * kAttentionBlock / kKeyTile;
+    Bytes ring(kRing * block_bytes, offset());
+    for (size_t b = 0; b < kRing; ++b)
+      std::memcpy(ring.data() + (b + by) % kRing * block_bytes, tiles.data() + b * block_bytes,
+                  block_bytes);
+    return ring;
+  };
+  for (const Isa isa : {Isa::ref, GetParam().isa}) {
+    const auto attend = [&](const Bytes& some_keys, const Bytes& some_values, size_t by) {
+      std::vector<float> out(queries.size());
+      kernel_table(isa).attention[type_index()]({.queries = queries.data(),
+                                                 .query_stride = 3 * 24,
+                                                 .token_count = 2,
+                                                 .group_size = 3,
+                                                 .first_position = 254,
+                                                 .first_key = 5,
+                                                 .keys = some_keys.data(),
+                                                 .values = some_values.data(),
+                                                 .first_block = by,
+                                                 .ring_blocks = by > 0 ? kRing : SIZE_MAX,
+                                                 .key_dim = 24,
+                                                 .value_dim = 24,
+                                                 .value_stride = 32,
+                                                 .scale = 0.3f,
+                                                 .out = out.data(),
+                                                 .out_stride = 3 * 24});
+      return out;
+    };
+    const std::vector<float> wanted = attend(keys, values, 0);
+    for (size_t by = 1; by < kRing; ++by)
+      EXPECT_EQ(attend(turned(keys, 24, by), turned(values, 32, by), by), wanted) << by;
   }
 }
 

@@ -42,10 +42,10 @@ class RoutingRecorder final : public ForwardingBackend {
     ForwardingBackend::embed(tokens, hidden);
     if (on_embed) on_embed(tokens.size(), hidden);
   }
-  void attention_block(size_t layer, size_t first_position, size_t token_count, KvCache& cache,
-                       float* hidden) override {
+  void mix_tokens(size_t layer, size_t first_position, size_t token_count, KvCache& cache,
+                  float* hidden) override {
     if (on_attention) on_attention(layer);
-    ForwardingBackend::attention_block(layer, first_position, token_count, cache, hidden);
+    ForwardingBackend::mix_tokens(layer, first_position, token_count, cache, hidden);
   }
   void route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override;
   void route_early(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override;

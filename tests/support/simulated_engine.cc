@@ -79,9 +79,9 @@ uint64_t TimedBackend::for_works(uint64_t ns, std::span<const ExpertWork> works)
   return sum;
 }
 
-void TimedBackend::attention_block(size_t layer, size_t first_position, size_t token_count,
-                                   KvCache& cache, float* hidden) {
-  ForwardingBackend::attention_block(layer, first_position, token_count, cache, hidden);
+void TimedBackend::mix_tokens(size_t layer, size_t first_position, size_t token_count,
+                              KvCache& cache, float* hidden) {
+  ForwardingBackend::mix_tokens(layer, first_position, token_count, cache, hidden);
   pass(for_tokens(costs_.attention_ns, token_count));
 }
 

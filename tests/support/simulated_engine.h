@@ -55,8 +55,8 @@ class TimedBackend final : public ForwardingBackend {
   void set_store(ExpertStore* store) { store_ = store; }
   uint64_t compute_ns() const { return compute_ns_; }
 
-  void attention_block(size_t layer, size_t first_position, size_t token_count, KvCache& cache,
-                       float* hidden) override;
+  void mix_tokens(size_t layer, size_t first_position, size_t token_count, KvCache& cache,
+                  float* hidden) override;
   void route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override;
   void predict(std::span<const uint32_t> layers, const float* hidden, float* logits) override;
   void expert_gate_up(std::span<const ExpertWork> works, const BatchBuffers& batch) override;

@@ -1,163 +1,101 @@
-// The attention block on the CPU: normalise, project, rotate, store, attend, project back.
-#include <cmath>
+#include "backend/cpu/attention.h"
 
-#include "backend/cpu/attention_split.h"
-#include "backend/cpu/cpu_backend.h"
-#include "base/units.h"
+#include <algorithm>
+
+#include "backend/cpu/cached_attention.h"
 
 namespace sluice {
-namespace {
 
-/// Queries of this many tokens share one pass over the keys and values.
-constexpr size_t kAttentionTokens = 16;
-
-}  // namespace
-
-void CpuBackend::attention_block(size_t layer, size_t first_position, size_t token_count,
-                                 KvCache& cache, float* hidden) {
-  CHECK(token_count <= limits_.ubatch_token_max);
-  CHECK(first_position + token_count <= cache.context_token_max());
-  const LayerWeights& weights = map_.dense.layers[layer];
-  normalise(hidden, weights.attention_norm, token_count);
-  project_query_key_value(layer, token_count);
-  extend_rope_table(first_position + token_count);
-  rotate_and_store(layer, first_position, token_count, cache);
-  attend(layer, first_position, token_count, cache);
-
-  const ActivationRows& rows =
-      scratch_.attended_input.rows(dtype_info(weights.attention_output.weight.dtype).activation);
-  const MatmulJob job{.weights = weights.attention_output.weight,
-                      .activations = rows.begin,
-                      .activation_stride = rows.stride,
-                      .token_count = token_count,
-                      .out = scratch_.projected,
-                      .out_stride = config_.hidden_size};
-  run_matmuls(pool_, kernels_, {&job, 1});
-  add_bias(weights.attention_output.bias, token_count, scratch_.projected);
-  pool_.run_ranges(token_count * config_.hidden_size, 4096, [&](size_t begin, size_t end) {
-    kernels_.add_scaled(config_.residual_scale, scratch_.projected + begin, end - begin,
-                        hidden + begin);
-  });
+Attention::Attention(const CpuContext& cpu, const std::vector<RopeTable>& ropes)
+    : cpu_(cpu), ropes_(ropes) {
+  for (size_t i = 0; i < cpu.config.layer_count(); ++i) {
+    const LayerConfig& shape = cpu.config.layers[i];
+    if (shape.mixer != MixerKind::attention) continue;
+    query_max_ = std::max<size_t>(query_max_, shape.head_count * shape.key_dim);
+    key_max_ = std::max<size_t>(key_max_, shape.kv_head_count * shape.key_dim);
+    value_max_ = std::max<size_t>(value_max_, shape.kv_head_count * shape.value_dim);
+    attended_max_ = std::max<size_t>(attended_max_, shape.head_count * shape.value_dim);
+    attended_input_.want(format_of(cpu.map.dense.layers[i].attention.output.weight));
+  }
 }
 
-/// To each row; an absent bias is nothing.
-void CpuBackend::add_bias(const Matrix& bias, size_t token_count, float* rows) {
-  if (!bias.present()) return;
-  for_tokens(token_count, [&](size_t token) {
-    kernels_.add(reinterpret_cast<const float*>(bias.data), bias.cols, rows + token * bias.cols);
-  });
+void Attention::want_input(const LayerWeights& layer, ActivationSet& input) const {
+  input.want(format_of(layer.attention.query.weight));
+  input.want(format_of(layer.attention.key.weight));
+  input.want(format_of(layer.attention.value.weight));
 }
 
-void CpuBackend::project_query_key_value(size_t layer, size_t token_count) {
-  const LayerWeights& weights = map_.dense.layers[layer];
-  const MatmulJob jobs[] = {input_job(weights.query.weight, token_count, scratch_.query),
-                            input_job(weights.key.weight, token_count, scratch_.key),
-                            input_job(weights.value.weight, token_count, scratch_.value)};
-  run_matmuls(pool_, kernels_, jobs);
-  add_bias(weights.query.bias, token_count, scratch_.query);
-  add_bias(weights.key.bias, token_count, scratch_.key);
-  add_bias(weights.value.bias, token_count, scratch_.value);
+void Attention::lay_out(Carver& carve) {
+  const size_t tokens = cpu_.limits.ubatch_token_max;
+  query_ = carve.floats(tokens * query_max_);
+  key_ = carve.floats(tokens * key_max_);
+  value_ = carve.floats(tokens * value_max_);
+  attended_ = carve.floats(tokens * attended_max_);
+  attended_input_.place(carve.take(attended_input_.bytes(tokens, attended_max_)), tokens,
+                        attended_max_);
 }
 
-/// Angles in double, so that far positions are as exact as near ones. The table grows with the
-/// context; each row is computed once and serves every layer and head.
-void CpuBackend::extend_rope_table(size_t position_end) {
-  if (position_end <= rope_position_end_) return;
-  CHECK(position_end <= limits_.context_token_max);
-  const size_t pairs = rope_.frequencies.size();
-  for_tokens(position_end - rope_position_end_, [&](size_t row) {
-    const size_t position = rope_position_end_ + row;
-    for (size_t i = 0; i < pairs; ++i) {
-      const double angle = static_cast<double>(position) * rope_.frequencies[i];
-      scratch_.rope_cos[position * pairs + i] =
-          static_cast<float>(std::cos(angle)) * rope_.magnitude;
-      scratch_.rope_sin[position * pairs + i] =
-          static_cast<float>(std::sin(angle)) * rope_.magnitude;
-    }
+void Attention::mix(size_t layer, size_t first_position, size_t token_count,
+                    const ActivationSet& input, KvCache& cache, float* out) {
+  project(layer, token_count, input);
+  turn_and_store(layer, first_position, token_count, cache);
+  attend(cpu_, cache, layer,
+         {.first_position = first_position,
+          .token_count = token_count,
+          .queries = query_,
+          .attended = attended_});
+
+  const LayerConfig& shape = cpu_.config.layers[layer];
+  const Projection& output = cpu_.map.dense.layers[layer].attention.output;
+  const size_t row = shape.head_count * shape.value_dim;
+  cpu_.for_tokens(token_count, [&](size_t token) {
+    attended_input_.write(cpu_.kernels, token, attended_ + token * row, row);
   });
-  rope_position_end_ = position_end;
+  cpu_.multiply(product_of(output.weight, attended_input_, token_count, out));
+  cpu_.add_bias(output.bias, token_count, out);
+}
+
+void Attention::project(size_t layer, size_t token_count, const ActivationSet& input) {
+  const AttentionWeights& weights = cpu_.map.dense.layers[layer].attention;
+  const MatmulJob jobs[] = {product_of(weights.query.weight, input, token_count, query_),
+                            product_of(weights.key.weight, input, token_count, key_),
+                            product_of(weights.value.weight, input, token_count, value_)};
+  cpu_.multiply(jobs);
+  cpu_.add_bias(weights.query.bias, token_count, query_);
+  cpu_.add_bias(weights.key.bias, token_count, key_);
+  cpu_.add_bias(weights.value.bias, token_count, value_);
 }
 
 /// Normalises and rotates the heads of one token's query or key, in the order of the family.
-void CpuBackend::turn_heads(float* heads, size_t head_count, const Matrix& norm, bool is_rotated,
-                            size_t position) {
-  const size_t dim = config_.head_dim;
-  const size_t pairs = rope_.frequencies.size();
-  const QueryKeyNorm kind = config_.architecture->query_key_norm;
-  const auto normalise_rows = [&](size_t rows, size_t size) {
-    for (size_t i = 0; i < rows; ++i)
-      kernels_.rms_norm(heads + i * size, reinterpret_cast<const float*>(norm.data),
-                        config_.rms_epsilon, size, heads + i * size);
-  };
+void Attention::turn_heads(size_t layer, float* heads, size_t head_count, const Matrix& norm,
+                           size_t position) const {
+  const LayerConfig& shape = cpu_.config.layers[layer];
+  const size_t dim = shape.key_dim;
+  const QueryKeyNorm kind = cpu_.config.architecture->query_key_norm;
+  const bool whole = norm.present() && kind == QueryKeyNorm::whole;
   const bool per_head = norm.present() && kind != QueryKeyNorm::whole;
-  if (norm.present() && kind == QueryKeyNorm::whole) normalise_rows(1, head_count * dim);
-  if (per_head && kind != QueryKeyNorm::rotated_per_head) normalise_rows(head_count, dim);
-  const auto rotate =
-      config_.architecture->rope == RopeKind::neox ? kernels_.rope_neox : kernels_.rope_adjacent;
-  for (size_t head = 0; is_rotated && head < head_count; ++head)
-    rotate(heads + head * dim, scratch_.rope_cos + position * pairs,
-           scratch_.rope_sin + position * pairs, pairs);
-  if (per_head && kind == QueryKeyNorm::rotated_per_head) normalise_rows(head_count, dim);
+  const bool rotated_first = kind == QueryKeyNorm::rotated_per_head;
+  if (whole) cpu_.normalise_rows(heads, 1, head_count * dim, norm);
+  if (per_head && !rotated_first) cpu_.normalise_rows(heads, head_count, dim, norm);
+  for (size_t head = 0; shape.is_rotated && head < head_count; ++head)
+    ropes_[shape.rope].rotate(cpu_, heads + head * dim, position);
+  if (per_head && rotated_first) cpu_.normalise_rows(heads, head_count, dim, norm);
 }
 
-void CpuBackend::rotate_and_store(size_t layer, size_t first_position, size_t token_count,
-                                  KvCache& cache) {
-  const LayerWeights& weights = map_.dense.layers[layer];
-  const LayerConfig& shape = config_.layers[layer];
-  const size_t dim = config_.head_dim;
-  const auto type = static_cast<size_t>(cache.type());
-  for_tokens(token_count, [&](size_t token) {
+void Attention::turn_and_store(size_t layer, size_t first_position, size_t token_count,
+                               KvCache& cache) {
+  const AttentionWeights& weights = cpu_.map.dense.layers[layer].attention;
+  const LayerConfig& shape = cpu_.config.layers[layer];
+  cpu_.for_tokens(token_count, [&](size_t token) {
     const size_t position = first_position + token;
-    turn_heads(scratch_.query + token * shape.head_count * dim, shape.head_count,
-               weights.query_norm, shape.is_rotated, position);
-    turn_heads(scratch_.key + token * shape.kv_head_count * dim, shape.kv_head_count,
-               weights.key_norm, shape.is_rotated, position);
-    for (size_t head = 0; head < shape.kv_head_count; ++head) {
-      const size_t offset = (token * shape.kv_head_count + head) * dim;
-      kernels_.store_key[type](scratch_.key + offset, dim, position, cache.keys(layer, head));
-      kernels_.store_value[type](scratch_.value + offset, dim, position, cache.value_stride(),
-                                 cache.values(layer, head));
-    }
-  });
-}
-
-void CpuBackend::attend(size_t layer, size_t first_position, size_t token_count,
-                        const KvCache& cache) {
-  const LayerConfig& shape = config_.layers[layer];
-  const size_t dim = config_.head_dim;
-  const size_t group = shape.head_count / shape.kv_head_count;
-  const size_t row = shape.head_count * dim;
-  // Tokens whose windows begin at different places go one by one.
-  const size_t chunk_tokens = shape.window > 0 ? 1 : kAttentionTokens;
-  const size_t chunks = ceil_div(token_count, chunk_tokens);
-  const size_t share = plan_query_share(chunks * shape.kv_head_count, group, pool_.thread_count());
-  const size_t parts = ceil_div(group, share);
-  const Matrix& sinks = map_.dense.layers[layer].sinks;
-  const auto kernel = kernels_.attention[static_cast<size_t>(cache.type())];
-  pool_.run_queue(chunks * shape.kv_head_count * parts, [&](size_t task, size_t) {
-    const size_t first_query = task % parts * share;
-    const size_t kv_head = task / parts % shape.kv_head_count;
-    // The last tokens see the most keys: they go first, so that the short tasks even out.
-    const size_t token = (chunks - 1 - task / parts / shape.kv_head_count) * chunk_tokens;
-    const size_t head = kv_head * group + first_query;
-    const size_t offset = token * row + head * dim;
-    const VisibleKeys keys = visible_keys(shape.window, first_position + token);
-    kernel({.queries = scratch_.query + offset,
-            .token_stride = row,
-            .token_count = std::min(chunk_tokens, token_count - token),
-            .group_size = std::min(share, group - first_query),
-            .first_position = first_position + token - keys.block,
-            .first_key = keys.first - keys.block,
-            .sinks = sinks.present() ? reinterpret_cast<const float*>(sinks.data) + head : nullptr,
-            .keys = cache.keys(layer, kv_head, keys.block),
-            .values = cache.values(layer, kv_head, keys.block),
-            .head_dim = dim,
-            .value_stride = cache.value_stride(),
-            .scale = config_.attention_scale,
-            .out = scratch_.attended + offset});
-  });
-  for_tokens(token_count, [&](size_t token) {
-    scratch_.attended_input.write(kernels_, token, scratch_.attended + token * row, row);
+    float* query = query_ + token * shape.head_count * shape.key_dim;
+    float* key = key_ + token * shape.kv_head_count * shape.key_dim;
+    const float* value = value_ + token * shape.kv_head_count * shape.value_dim;
+    turn_heads(layer, query, shape.head_count, weights.query_norm, position);
+    turn_heads(layer, key, shape.kv_head_count, weights.key_norm, position);
+    for (size_t head = 0; head < shape.kv_head_count; ++head)
+      store_key_value(cpu_, cache, layer, head, position, key + head * shape.key_dim,
+                      value + head * shape.value_dim);
   });
 }
 

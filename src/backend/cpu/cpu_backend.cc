@@ -1,60 +1,36 @@
 #include "backend/cpu/cpu_backend.h"
 
 #include <algorithm>
-#include <cmath>
 
+#include "backend/cpu/attention.h"
 #include "backend/cpu/expert_tiles.h"
-#include "base/units.h"
 
 namespace sluice {
 namespace {
 
-size_t heads_max(const ModelConfig& config) {
-  size_t most = 0;
-  for (const LayerConfig& layer : config.layers) most = std::max<size_t>(most, layer.head_count);
-  return most;
-}
-
-size_t kv_heads_max(const ModelConfig& config) {
-  size_t most = 0;
-  for (const LayerConfig& layer : config.layers) most = std::max<size_t>(most, layer.kv_head_count);
-  return most;
-}
-
-ActivationFormat format_of(const Matrix& matrix) {
-  return dtype_info(matrix.dtype).activation;
-}
-
-/// Hands out 64-byte aligned pieces of a block of memory, or only counts them.
-class Carver {
- public:
-  explicit Carver(std::byte* memory) : memory_(memory) {}
-
-  std::byte* take(uint64_t bytes) {
-    std::byte* piece = memory_ == nullptr ? nullptr : memory_ + used_;
-    used_ += round_up(bytes, 64);
-    return piece;
+std::unique_ptr<TokenMixer> make_mixer(MixerKind kind, const CpuContext& cpu,
+                                       const std::vector<RopeTable>& ropes) {
+  switch (kind) {
+    case MixerKind::attention:
+      return std::make_unique<Attention>(cpu, ropes);
   }
-  float* floats(uint64_t count) { return reinterpret_cast<float*>(take(count * sizeof(float))); }
-  uint64_t used() const { return used_; }
-
- private:
-  std::byte* memory_;
-  uint64_t used_ = 0;
-};
+  CHECK(false);
+}
 
 }  // namespace
 
 CpuBackend::CpuBackend(const ModelConfig& config, const WeightMap& map,
                        const kernels::KernelTable& kernels, ComputePool& pool, const Limits& limits,
                        Ledger& ledger)
-    : config_(config), map_(map), kernels_(kernels), pool_(pool), limits_(limits), ledger_(ledger) {
+    : cpu_{config, map, kernels, pool, limits}, ledger_(ledger) {
   thread_floats_ = std::max<size_t>(2 * kTileResultsMax, config.hidden_size);
-  for (const LayerWeights& layer : map.dense.layers) {
-    scratch_.input.want(format_of(layer.query.weight));
-    scratch_.input.want(format_of(layer.key.weight));
-    scratch_.input.want(format_of(layer.value.weight));
-    scratch_.attended_input.want(format_of(layer.attention_output.weight));
+  for (const RopeConfig& rope : config.ropes) ropes_.emplace_back(rope);
+  for (size_t i = 0; i < config.layer_count(); ++i) {
+    const LayerWeights& layer = map.dense.layers[i];
+    const MixerKind kind = config.layers[i].mixer;
+    std::unique_ptr<TokenMixer>& mixer = mixers_[static_cast<size_t>(kind)];
+    if (mixer == nullptr) mixer = make_mixer(kind, cpu_, ropes_);
+    mixer->want_input(layer, scratch_.input);
     if (!layer.router.present()) continue;
     scratch_.input.want(format_of(layer.router));
     scratch_.predict_input.want(format_of(layer.router));
@@ -64,28 +40,26 @@ CpuBackend::CpuBackend(const ModelConfig& config, const WeightMap& map,
 
 uint64_t CpuBackend::lay_out(std::byte* memory) {
   Carver carve(memory);
-  const size_t tokens = limits_.ubatch_token_max;
-  const size_t angles = limits_.context_token_max * config_.rope.rotated_dim / 2;
-  const size_t heads_size = heads_max(config_) * config_.head_dim;
-  const size_t kv_size = kv_heads_max(config_) * config_.head_dim;
-  scratch_.projected = carve.floats(tokens * config_.hidden_size);
-  scratch_.query = carve.floats(tokens * heads_size);
-  scratch_.key = carve.floats(tokens * kv_size);
-  scratch_.value = carve.floats(tokens * kv_size);
-  scratch_.attended = carve.floats(tokens * heads_size);
-  scratch_.router_logits = carve.floats(tokens * config_.expert_count);
-  scratch_.selection = carve.floats(tokens * config_.expert_count);
-  scratch_.rope_cos = carve.floats(angles);
-  scratch_.rope_sin = carve.floats(angles);
-  scratch_.per_thread = carve.floats(pool_.thread_count() * thread_floats_);
-  const size_t input_bytes = scratch_.input.bytes(tokens, config_.hidden_size);
-  scratch_.input.place(carve.take(input_bytes), tokens, config_.hidden_size);
-  const size_t attended_bytes = scratch_.attended_input.bytes(tokens, heads_size);
-  scratch_.attended_input.place(carve.take(attended_bytes), tokens, heads_size);
-  scratch_.predict_norm = carve.floats(config_.hidden_size);
-  const size_t predict_bytes = scratch_.predict_input.bytes(kPredictLayersMax, config_.hidden_size);
-  scratch_.predict_input.place(carve.take(predict_bytes), kPredictLayersMax, config_.hidden_size);
-  return carve.used();
+  const size_t tokens = cpu_.limits.ubatch_token_max;
+  const size_t hidden_size = cpu_.config.hidden_size;
+  scratch_.projected = carve.floats(tokens * hidden_size);
+  scratch_.router_logits = carve.floats(tokens * cpu_.config.expert_count);
+  scratch_.selection = carve.floats(tokens * cpu_.config.expert_count);
+  scratch_.per_thread = carve.floats(cpu_.pool.thread_count() * thread_floats_);
+  scratch_.input.place(carve.take(scratch_.input.bytes(tokens, hidden_size)), tokens, hidden_size);
+  scratch_.predict_norm = carve.floats(hidden_size);
+  const size_t predict_bytes = scratch_.predict_input.bytes(kPredictLayersMax, hidden_size);
+  scratch_.predict_input.place(carve.take(predict_bytes), kPredictLayersMax, hidden_size);
+  for (RopeTable& rope : ropes_) rope.lay_out(carve, cpu_.limits.context_token_max);
+  // Mixers take turns, and share what each needs.
+  uint64_t end = carve.used();
+  for (const auto& mixer : mixers_) {
+    if (mixer == nullptr) continue;
+    Carver turn = carve;
+    mixer->lay_out(turn);
+    end = std::max(end, turn.used());
+  }
+  return end;
 }
 
 Result<std::unique_ptr<CpuBackend>> CpuBackend::make(const ModelConfig& config,
@@ -99,8 +73,8 @@ Result<std::unique_ptr<CpuBackend>> CpuBackend::make(const ModelConfig& config,
   backend->arena_ = std::move(*arena);
   backend->lay_out(backend->arena_.begin());
   const Matrix& divisors = map.dense.rope_divisors;
-  backend->rope_ = rope_angles(
-      config.rope, {reinterpret_cast<const float*>(divisors.data), divisors.rows * divisors.cols});
+  for (RopeTable& rope : backend->ropes_)
+    rope.set_angles({floats_of(divisors), divisors.rows * divisors.cols});
   ledger.add(MemoryUse::scratch, backend->arena_.bytes());
   return backend;
 }
@@ -117,48 +91,57 @@ CpuBackend::~CpuBackend() {
 }
 
 void CpuBackend::embed(std::span<const int32_t> tokens, float* hidden) {
-  const Matrix& embedding = map_.dense.embedding;
+  const Matrix& embedding = cpu_.map.dense.embedding;
   const DtypeInfo& info = dtype_info(embedding.dtype);
-  for_tokens(tokens.size(), [&](size_t token) {
+  cpu_.for_tokens(tokens.size(), [&](size_t token) {
     info.decode(embedding.row(static_cast<size_t>(tokens[token])),
-                embedding.cols / info.block_elements, hidden + token * config_.hidden_size);
-    if (config_.embedding_scale == 1.0f) return;
-    for (float& value : std::span(hidden + token * config_.hidden_size, config_.hidden_size))
-      value *= config_.embedding_scale;
+                embedding.cols / info.block_elements, hidden + token * cpu_.config.hidden_size);
+    if (cpu_.config.embedding_scale == 1.0f) return;
+    for (float& value :
+         std::span(hidden + token * cpu_.config.hidden_size, cpu_.config.hidden_size))
+      value *= cpu_.config.embedding_scale;
   });
 }
 
 /// scratch.projected and scratch.input = norm(hidden), in every format that a matrix wants.
 void CpuBackend::normalise(const float* hidden, const Matrix& weight, size_t token_count) {
-  const size_t size = config_.hidden_size;
-  for_tokens(token_count, [&](size_t token) {
+  const size_t size = cpu_.config.hidden_size;
+  cpu_.for_tokens(token_count, [&](size_t token) {
     float* row = scratch_.projected + token * size;
-    kernels_.rms_norm(hidden + token * size, reinterpret_cast<const float*>(weight.data),
-                      config_.rms_epsilon, size, row);
-    scratch_.input.write(kernels_, token, row, size);
+    cpu_.kernels.rms_norm(hidden + token * size, floats_of(weight), cpu_.config.rms_epsilon, size,
+                          row);
+    scratch_.input.write(cpu_.kernels, token, row, size);
   });
 }
 
-MatmulJob CpuBackend::input_job(const Matrix& weights, size_t token_count, float* out) const {
-  const ActivationRows& rows = scratch_.input.rows(format_of(weights));
-  return {.weights = weights,
-          .activations = rows.begin,
-          .activation_stride = rows.stride,
-          .token_count = token_count,
-          .out = out,
-          .out_stride = weights.rows};
+TokenMixer& CpuBackend::mixer_of(size_t layer) const {
+  return *mixers_[static_cast<size_t>(cpu_.config.layers[layer].mixer)];
+}
+
+void CpuBackend::mix_tokens(size_t layer, size_t first_position, size_t token_count, KvCache& cache,
+                            float* hidden) {
+  CHECK(token_count <= cpu_.limits.ubatch_token_max);
+  CHECK(first_position + token_count <= cache.context_token_max());
+  for (RopeTable& rope : ropes_) rope.extend(cpu_, first_position + token_count);
+  normalise(hidden, cpu_.map.dense.layers[layer].mixer_norm, token_count);
+  mixer_of(layer).mix(layer, first_position, token_count, scratch_.input, cache,
+                      scratch_.projected);
+  cpu_.pool.run_ranges(token_count * cpu_.config.hidden_size, 4096, [&](size_t begin, size_t end) {
+    cpu_.kernels.add_scaled(cpu_.config.residual_scale, scratch_.projected + begin, end - begin,
+                            hidden + begin);
+  });
 }
 
 void CpuBackend::output(size_t token_count, const float* hidden, float* logits) {
-  CHECK(token_count <= limits_.ubatch_token_max);
-  normalise(hidden, map_.dense.output_norm, token_count);
-  const MatmulJob job = input_job(
-      map_.output_is_embedding ? map_.dense.embedding : map_.dense.output, token_count, logits);
-  run_matmuls(pool_, kernels_, {&job, 1});
-  if (config_.logit_scale == 1.0f) return;
-  for_tokens(token_count, [&](size_t token) {
-    for (float& logit : std::span(logits + token * job.out_stride, job.out_stride))
-      logit /= config_.logit_scale;
+  CHECK(token_count <= cpu_.limits.ubatch_token_max);
+  normalise(hidden, cpu_.map.dense.output_norm, token_count);
+  const DenseWeights& dense = cpu_.map.dense;
+  const Matrix& head = cpu_.map.output_is_embedding ? dense.embedding : dense.output;
+  cpu_.multiply(product_of(head, scratch_.input, token_count, logits));
+  if (cpu_.config.logit_scale == 1.0f) return;
+  cpu_.for_tokens(token_count, [&](size_t token) {
+    for (float& logit : std::span(logits + token * head.rows, head.rows))
+      logit /= cpu_.config.logit_scale;
   });
 }
 

@@ -36,7 +36,7 @@ MatmulJob work_job(const Matrix& weights, const ActivationRows* rows_by_format) 
 
 void CpuBackend::expert_gate_up(std::span<const ExpertWork> works, const BatchBuffers& batch) {
   if (works.empty()) return;
-  run_tiles(pool_, ExpertTiles(works, works.front().view.gate.rows, kGateUpRowUnit),
+  run_tiles(cpu_.pool, ExpertTiles(works, works.front().view.gate.rows, kGateUpRowUnit),
             [&](const ExpertTile& tile, size_t thread) { gate_up_tile(tile, thread, batch); });
 }
 
@@ -50,29 +50,30 @@ void CpuBackend::gate_up_tile(const ExpertTile& tile, size_t thread, const Batch
     job.token_count = tile.token_count;
     job.out = out;
     job.out_stride = tile.row_count;
-    compute_rows(kernels_, job, 0, tile.row_count);
+    compute_rows(cpu_.kernels, job, 0, tile.row_count);
   };
   multiply(work.view.gate, gate_out);
   multiply(work.view.up, up_out);
-  const ExpertBiases& biases = map_.dense.layers[work.layer].expert_biases;
+  const ExpertBiases& biases = cpu_.map.dense.layers[work.layer].expert_biases;
   add_expert_bias(biases.gate, tile, gate_out, tile.row_count);
   add_expert_bias(biases.up, tile, up_out, tile.row_count);
 
-  const auto activate = activation_kernel(kernels_, config_.architecture->activation);
+  const auto activate = activation_kernel(cpu_.kernels, cpu_.config.architecture->activation);
   const ActivationFormat format = dtype_info(work.view.down.dtype).activation;
   const ActivationRows& activated = batch.activated[static_cast<size_t>(format)];
   for (size_t token = 0; token < tile.token_count; ++token) {
     float* row = gate_out + token * tile.row_count;
     activate(row, up_out + token * tile.row_count, tile.row_count, row);
-    write_activations(kernels_, format, row, tile.first_row, tile.row_count, work.view.down.cols,
+    write_activations(cpu_.kernels, format, row, tile.first_row, tile.row_count,
+                      work.view.down.cols,
                       activated.row(work.first_pair + tile.first_token + token));
   }
 }
 
 void CpuBackend::expert_down(std::span<const ExpertWork> works, const BatchBuffers& batch) {
   if (works.empty()) return;
-  const size_t hidden_size = config_.hidden_size;
-  run_tiles(pool_, ExpertTiles(works, works.front().view.down.rows, kDownRowUnit),
+  const size_t hidden_size = cpu_.config.hidden_size;
+  run_tiles(cpu_.pool, ExpertTiles(works, works.front().view.down.rows, kDownRowUnit),
             [&](const ExpertTile& tile, size_t) {
               const size_t pair = tile.work->first_pair + tile.first_token;
               MatmulJob job = work_job(tile.work->view.down, batch.activated);
@@ -80,8 +81,8 @@ void CpuBackend::expert_down(std::span<const ExpertWork> works, const BatchBuffe
               job.token_count = tile.token_count;
               job.out = batch.expert_output + pair * hidden_size;
               job.out_stride = hidden_size;
-              compute_rows(kernels_, job, tile.first_row, tile.row_count);
-              add_expert_bias(map_.dense.layers[tile.work->layer].expert_biases.down, tile,
+              compute_rows(cpu_.kernels, job, tile.first_row, tile.row_count);
+              add_expert_bias(cpu_.map.dense.layers[tile.work->layer].expert_biases.down, tile,
                               job.out + tile.first_row, hidden_size);
             });
 }
@@ -92,33 +93,33 @@ void CpuBackend::add_expert_bias(const Matrix& biases, const ExpertTile& tile, f
   if (!biases.present() || tile.work->expert == kNoExpert) return;
   const std::byte* row = biases.row(static_cast<size_t>(tile.work->expert));
   for (size_t token = 0; token < tile.token_count; ++token)
-    kernels_.add(reinterpret_cast<const float*>(row) + tile.first_row, tile.row_count,
-                 out + token * stride);
+    cpu_.kernels.add(reinterpret_cast<const float*>(row) + tile.first_row, tile.row_count,
+                     out + token * stride);
 }
 
 void CpuBackend::combine(size_t layer, size_t token_count, const BatchBuffers& batch) {
-  const size_t size = config_.hidden_size;
+  const size_t size = cpu_.config.hidden_size;
   const size_t used = batch.routing.used_count;
-  pool_.run_queue(token_count, [&](size_t token, size_t thread) {
+  cpu_.pool.run_queue(token_count, [&](size_t token, size_t thread) {
     float* sum = scratch_.per_thread + thread * thread_floats_;  // [hidden_size]
     std::fill_n(sum, size, 0.0f);
     for (size_t rank = 0; rank < used; ++rank) {
       const size_t entry = token * used + rank;
       const auto pair = static_cast<size_t>(batch.pair_of[entry]);
-      kernels_.add_scaled(batch.routing.weights[entry], batch.expert_output + pair * size, size,
-                          sum);
+      cpu_.kernels.add_scaled(batch.routing.weights[entry], batch.expert_output + pair * size, size,
+                              sum);
     }
     float* hidden = batch.hidden + token * size;
-    kernels_.add_scaled(config_.residual_scale, sum, size, hidden);
-    if (map_.dense.layers[layer].shared.present())
-      kernels_.add_scaled(config_.residual_scale * shared_share(layer, token, batch),
-                          batch.shared_output + token * size, size, hidden);
+    cpu_.kernels.add_scaled(cpu_.config.residual_scale, sum, size, hidden);
+    if (cpu_.map.dense.layers[layer].shared.present())
+      cpu_.kernels.add_scaled(cpu_.config.residual_scale * shared_share(layer, token, batch),
+                              batch.shared_output + token * size, size, hidden);
   });
 }
 
 /// How much of the shared expert's output a token gets.
 float CpuBackend::shared_share(size_t layer, size_t token, const BatchBuffers& batch) const {
-  const Matrix& gate = map_.dense.layers[layer].shared_gate;
+  const Matrix& gate = cpu_.map.dense.layers[layer].shared_gate;
   if (!gate.present()) return 1.0f;
   float logit = 0.0f;
   MatmulJob job = work_job(gate, batch.ffn_input);
@@ -126,14 +127,14 @@ float CpuBackend::shared_share(size_t layer, size_t token, const BatchBuffers& b
   job.token_count = 1;
   job.out = &logit;
   job.out_stride = 1;
-  compute_rows(kernels_, job, 0, 1);
+  compute_rows(cpu_.kernels, job, 0, 1);
   return sigmoid_f32(logit);
 }
 
 void CpuBackend::add_ffn(size_t token_count, const BatchBuffers& batch) {
-  pool_.run_ranges(token_count * config_.hidden_size, 4096, [&](size_t begin, size_t end) {
-    kernels_.add_scaled(config_.residual_scale, batch.expert_output + begin, end - begin,
-                        batch.hidden + begin);
+  cpu_.pool.run_ranges(token_count * cpu_.config.hidden_size, 4096, [&](size_t begin, size_t end) {
+    cpu_.kernels.add_scaled(cpu_.config.residual_scale, batch.expert_output + begin, end - begin,
+                            batch.hidden + begin);
   });
 }
 

@@ -9,21 +9,21 @@ void CpuBackend::predict(std::span<const uint32_t> layers, const float* hidden, 
   CHECK(layers.size() <= kPredictLayersMax);
   MatmulJob jobs[kPredictLayersMax];
   for (size_t i = 0; i < layers.size(); ++i) {
-    const LayerWeights& weights = map_.dense.layers[layers[i]];
-    const ActivationFormat format = dtype_info(weights.router.dtype).activation;
+    const LayerWeights& weights = cpu_.map.dense.layers[layers[i]];
+    const ActivationFormat format = format_of(weights.router);
     const ActivationRows& rows = scratch_.predict_input.rows(format);
-    kernels_.rms_norm(hidden, reinterpret_cast<const float*>(weights.ffn_norm.data),
-                      config_.rms_epsilon, config_.hidden_size, scratch_.predict_norm);
-    write_activations(kernels_, format, scratch_.predict_norm, 0, config_.hidden_size,
-                      config_.hidden_size, rows.row(i));
+    cpu_.kernels.rms_norm(hidden, floats_of(weights.ffn_norm), cpu_.config.rms_epsilon,
+                          cpu_.config.hidden_size, scratch_.predict_norm);
+    write_activations(cpu_.kernels, format, scratch_.predict_norm, 0, cpu_.config.hidden_size,
+                      cpu_.config.hidden_size, rows.row(i));
     jobs[i] = {.weights = weights.router,
                .activations = rows.row(i),
                .activation_stride = rows.stride,
                .token_count = 1,
-               .out = logits + i * config_.expert_count,
+               .out = logits + i * cpu_.config.expert_count,
                .out_stride = weights.router.rows};
   }
-  run_matmuls(pool_, kernels_, {jobs, layers.size()});
+  cpu_.multiply({jobs, layers.size()});
 }
 
 }  // namespace sluice

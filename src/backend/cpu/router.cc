@@ -73,20 +73,21 @@ void choose_runners_up(std::span<const float> scores, std::span<const int32_t> c
 }
 
 void CpuBackend::prepare_ffn(size_t layer, size_t first, size_t count, const BatchBuffers& batch) {
-  CHECK(count <= limits_.ubatch_token_max);
-  normalise(batch.hidden + first * config_.hidden_size, map_.dense.layers[layer].ffn_norm, count);
+  CHECK(count <= cpu_.limits.ubatch_token_max);
+  normalise(batch.hidden + first * cpu_.config.hidden_size, cpu_.map.dense.layers[layer].ffn_norm,
+            count);
   write_ffn_input(first, count, batch);
 }
 
 /// What scratch.projected holds, for those who compute the FFN of the batch.
 void CpuBackend::write_ffn_input(size_t first, size_t count, const BatchBuffers& batch) {
-  for_tokens(count, [&](size_t token) {
+  cpu_.for_tokens(count, [&](size_t token) {
     for (size_t format = 0; format < kActivationFormatCount; ++format) {
       const ActivationRows& rows = batch.ffn_input[format];
       if (rows.begin == nullptr) continue;
-      write_activations(kernels_, static_cast<ActivationFormat>(format),
-                        scratch_.projected + token * config_.hidden_size, 0, config_.hidden_size,
-                        config_.hidden_size, rows.row(first + token));
+      write_activations(cpu_.kernels, static_cast<ActivationFormat>(format),
+                        scratch_.projected + token * cpu_.config.hidden_size, 0,
+                        cpu_.config.hidden_size, cpu_.config.hidden_size, rows.row(first + token));
     }
   });
 }
@@ -97,32 +98,31 @@ void CpuBackend::route(size_t layer, size_t first, size_t count, const BatchBuff
 }
 
 void CpuBackend::route_early(size_t layer, size_t first, size_t count, const BatchBuffers& batch) {
-  CHECK(count <= limits_.ubatch_token_max);
-  const size_t size = config_.hidden_size;
-  for_tokens(count, [&](size_t token) {
-    scratch_.input.write(kernels_, token, batch.hidden + (first + token) * size, size);
+  CHECK(count <= cpu_.limits.ubatch_token_max);
+  const size_t size = cpu_.config.hidden_size;
+  cpu_.for_tokens(count, [&](size_t token) {
+    scratch_.input.write(cpu_.kernels, token, batch.hidden + (first + token) * size, size);
   });
   choose(layer, first, count, batch);
 }
 
 /// By what scratch.input holds.
 void CpuBackend::choose(size_t layer, size_t first, size_t count, const BatchBuffers& batch) {
-  const LayerWeights& weights = map_.dense.layers[layer];
-  const MatmulJob job = input_job(weights.router, count, scratch_.router_logits);
-  run_matmuls(pool_, kernels_, {&job, 1});
+  const LayerWeights& weights = cpu_.map.dense.layers[layer];
+  cpu_.multiply(product_of(weights.router, scratch_.input, count, scratch_.router_logits));
 
   const size_t expert_count = weights.router.rows;
   const size_t used = batch.routing.used_count;
-  for_tokens(count, [&](size_t token) {
+  cpu_.for_tokens(count, [&](size_t token) {
     const std::span<float> scores(scratch_.router_logits + token * expert_count, expert_count);
     const std::span<float> selection(scratch_.selection + token * expert_count, expert_count);
     score_experts(weights, scores, selection);
     const size_t row = (first + token) * used;
     const std::span<int32_t> chosen(batch.routing.experts + row, used);
     const std::span<float> shares(batch.routing.weights + row, used);
-    choose_experts(scores, selection, config_.gating, chosen, shares);
-    if (config_.gating.function == GatingFunction::softmax_of_chosen)
-      kernels_.softmax(shares.data(), used);
+    choose_experts(scores, selection, cpu_.config.gating, chosen, shares);
+    if (cpu_.config.gating.function == GatingFunction::softmax_of_chosen)
+      cpu_.kernels.softmax(shares.data(), used);
     if (batch.routing.runner_up_count > 0)
       choose_runners_up(selection, chosen,
                         {batch.routing.runners_up, batch.routing.runner_up_count});
@@ -132,18 +132,14 @@ void CpuBackend::choose(size_t layer, size_t first, size_t count, const BatchBuf
 /// Logits become scores, and what experts are chosen by.
 void CpuBackend::score_experts(const LayerWeights& weights, std::span<float> scores,
                                std::span<float> selection) const {
-  const auto add = [&](const Matrix& bias, std::span<float> to) {
-    if (bias.present())
-      kernels_.add(reinterpret_cast<const float*>(bias.data), to.size(), to.data());
-  };
-  add(weights.router_bias, scores);
-  if (config_.gating.function == GatingFunction::softmax)
-    kernels_.softmax(scores.data(), scores.size());
-  if (config_.gating.function == GatingFunction::sigmoid)
+  cpu_.add_bias(weights.router_bias, scores.data());
+  if (cpu_.config.gating.function == GatingFunction::softmax)
+    cpu_.kernels.softmax(scores.data(), scores.size());
+  if (cpu_.config.gating.function == GatingFunction::sigmoid)
     for (float& score : scores) score = sigmoid_f32(score);
   std::ranges::copy(scores, selection.begin());
-  add(weights.selection_bias, selection);
-  limit_to_groups(config_.gating, selection);
+  cpu_.add_bias(weights.selection_bias, selection.data());
+  limit_to_groups(cpu_.config.gating, selection);
 }
 
 }  // namespace sluice

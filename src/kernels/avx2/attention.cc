@@ -22,13 +22,13 @@ constexpr size_t kBlockTiles = kAttentionBlock / kKeyTile;
 template <class Kv>
 struct Block {
   const typename Kv::Element* tiles;
-  size_t row_elements;  ///< head_dim or value_stride
+  size_t row_elements;  ///< key_dim or value_stride
   size_t tile_step;     ///< in elements, as all that follows
   size_t ahead;         ///< the way to the next block, which comes in meanwhile; 0: there is none
 
-  Block(const void* all_tiles, size_t row, size_t first_key, bool is_last)
+  Block(const void* all_tiles, size_t row, size_t block, bool is_last)
       : row_elements(row), tile_step(tile_elements<Kv>(row)) {
-    tiles = static_cast<const typename Kv::Element*>(all_tiles) + first_key / kKeyTile * tile_step;
+    tiles = static_cast<const typename Kv::Element*>(all_tiles) + block * kBlockTiles * tile_step;
     ahead = is_last ? 0 : kBlockTiles * tile_step;
   }
 
@@ -79,8 +79,8 @@ struct Scales {
 
 /// A query on its way through the keys.
 struct Query {
-  const float* q;    ///< [head_dim]
-  float* out;        ///< [head_dim]
+  const float* q;    ///< [key_dim]
+  float* out;        ///< [value_dim]
   size_t key_count;  ///< it sees the keys before this one,
   size_t visible;    ///< and of the block at hand so many
   float max;         ///< m, l and c of kernels.h
@@ -92,10 +92,10 @@ using Scores = float[kAttentionBlock];
 
 /// The dots of kernels.h with a tile of keys.
 template <size_t N, class Kv>
-inline void score(const Query* queries, size_t head_dim, const Block<Kv>& keys, size_t tile,
+inline void score(const Query* queries, size_t key_dim, const Block<Kv>& keys, size_t tile,
                   Scores* scores) {
   constexpr size_t kSpan = Kv::kScaled ? kKvBlock : SIZE_MAX;
-  for (size_t first = 0; first < head_dim; first += kSpan) {
+  for (size_t first = 0; first < key_dim; first += kSpan) {
     const float* q[N];
     __m256 sums[N][2];
 #pragma GCC unroll 4
@@ -103,7 +103,7 @@ inline void score(const Query* queries, size_t head_dim, const Block<Kv>& keys, 
       q[n] = queries[n].q + first;
       sums[n][0] = sums[n][1] = _mm256_setzero_ps();
     }
-    const size_t left = head_dim - first;
+    const size_t left = key_dim - first;
     add_products<N, Kv>(q, keys.tile(tile) + first * kKeyTile, kKeyTile,
                         left < kSpan ? left : kSpan, keys.ahead, sums);
     if constexpr (Kv::kScaled) {
@@ -181,14 +181,14 @@ inline void add_values(const Block<Kv>& values, size_t d, size_t first, size_t l
 /// o = o · correction, then the values by their weights. The queries of a tile see different
 /// numbers of keys only at the end of their range: what all see comes first, then each one's rest.
 template <size_t N, class Kv>
-inline void add_values(const Query* queries, size_t head_dim, const Block<Kv>& values, size_t begin,
-                       const Scores* p) {
+inline void add_values(const Query* queries, size_t value_dim, const Block<Kv>& values,
+                       size_t begin, const Scores* p) {
   alignas(64) Scores scaled[Kv::kScaled ? N : 1];
   const Scores* weights = Kv::kScaled ? scaled : p;
-  for (size_t d = 0; d < head_dim; d += 2 * kLanes) {
+  for (size_t d = 0; d < value_dim; d += 2 * kLanes) {
     if constexpr (Kv::kScaled)
       if (d % kKvBlock == 0) scale_probabilities<N>(values, d, queries[N - 1].visible, p, scaled);
-    const size_t low = head_dim - d;
+    const size_t low = value_dim - d;
     const size_t high = low > kLanes ? low - kLanes : 0;
     __m256 o[N][2];
 #pragma GCC unroll 4
@@ -219,20 +219,20 @@ inline void attend_block(const AttentionArgs& args, size_t first_key, const Bloc
   }
   alignas(64) Scores scores[N];
   for (size_t tile = 0; tile * kKeyTile < queries[N - 1].visible; ++tile)
-    score<N>(queries, args.head_dim, keys, tile, scores);
+    score<N>(queries, args.key_dim, keys, tile, scores);
   const size_t begin = first_key == 0 ? args.first_key : 0;
   for (size_t n = 0; n < N; ++n) advance_softmax(queries[n], begin, args.scale, scores[n]);
-  add_values<N>(queries, args.head_dim, values, begin, scores);
+  add_values<N>(queries, args.value_dim, values, begin, scores);
 }
 
 inline Query start_query(const AttentionArgs& args, size_t index) {
   const size_t t = index / args.group_size;
   const size_t j = index % args.group_size;
-  const size_t offset = t * args.token_stride + j * args.head_dim;
   const bool has_sink = args.sinks != nullptr;
-  __builtin_memset(args.out + offset, 0, args.head_dim * sizeof(float));
-  return {.q = args.queries + offset,
-          .out = args.out + offset,
+  float* out = args.out + t * args.out_stride + j * args.value_dim;
+  __builtin_memset(out, 0, args.value_dim * sizeof(float));
+  return {.q = args.queries + t * args.query_stride + j * args.key_dim,
+          .out = out,
           .key_count = args.first_position + t + 1,
           .visible = 0,
           .max = has_sink ? args.sinks[j] : -__builtin_inff(),
@@ -261,16 +261,17 @@ inline void attend_run(const AttentionArgs& args, Query* queries, size_t count) 
   const size_t key_count = queries[count - 1].key_count;
   for (size_t first = 0; first < key_count; first += kAttentionBlock) {
     const bool is_last = key_count - first <= kAttentionBlock;
-    const Block<Kv> keys(args.keys, args.head_dim, first, is_last);
-    const Block<Kv> values(args.values, args.value_stride, first, is_last);
+    const size_t block = args.block_in_memory(first / kAttentionBlock);
+    const Block<Kv> keys(args.keys, args.key_dim, block, is_last);
+    const Block<Kv> values(args.values, args.value_stride, block, is_last);
     for (size_t n = 0; n < count; n += kQueryTile)
       attend_block(args, first, keys, values, queries + n, count - n);
   }
   for (size_t n = 0; n < count; ++n) {
     const __m256 sum = _mm256_set1_ps(queries[n].sum);
     float* out = queries[n].out;
-    for (size_t d = 0; d < args.head_dim; d += kLanes) {
-      const size_t left = args.head_dim - d;
+    for (size_t d = 0; d < args.value_dim; d += kLanes) {
+      const size_t left = args.value_dim - d;
       store_some(out + d, _mm256_div_ps(load_some(out + d, left), sum), left);
     }
   }

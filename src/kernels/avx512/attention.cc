@@ -32,8 +32,8 @@ constexpr size_t kValueVectors = Kv::kScaled ? kKvBlock / kLanes : 4;
 
 /// A query on its way through the keys.
 struct Query {
-  const float* q;    ///< [head_dim]
-  float* out;        ///< [head_dim]
+  const float* q;    ///< [key_dim]
+  float* out;        ///< [value_dim]
   size_t key_count;  ///< it sees the keys before this one
   float max;         ///< m of kernels.h
   float sum;         ///< l of kernels.h
@@ -54,13 +54,13 @@ struct alignas(64) BlockScores {
 template <class Kv>
 struct Block {
   const typename Kv::Element* tiles;
-  size_t row_elements;  ///< head_dim or value_stride
+  size_t row_elements;  ///< key_dim or value_stride
   size_t tile_step;     ///< in elements, as all that follows
   size_t ahead;         ///< the way to the next block, which comes in meanwhile; 0: there is none
 
-  Block(const void* all_tiles, size_t row, size_t first_key, bool is_last)
+  Block(const void* all_tiles, size_t row, size_t block, bool is_last)
       : row_elements(row), tile_step(tile_elements<Kv>(row)) {
-    tiles = static_cast<const typename Kv::Element*>(all_tiles) + first_key / kKeyTile * tile_step;
+    tiles = static_cast<const typename Kv::Element*>(all_tiles) + block * kBlockTiles * tile_step;
     ahead = is_last ? 0 : kBlockTiles * tile_step;
   }
 
@@ -114,12 +114,12 @@ inline void sum_products(const Query* queries, const Block<Kv>& keys, size_t til
 /// The dots of kernels.h with the keys of kTiles tiles. Not inlined, like add_values: in one huge
 /// function g++ spills the registers of both loops (36 → 48 · 10^9 multiply-adds per second).
 template <class Kv, size_t kQueries, size_t kTiles>
-[[gnu::noinline]] void score_tiles(const Query* queries, size_t head_dim, const Block<Kv>& keys,
+[[gnu::noinline]] void score_tiles(const Query* queries, size_t key_dim, const Block<Kv>& keys,
                                    size_t tile, BlockScores& scores) {
   constexpr size_t kSpan = Kv::kScaled ? kKvBlock : SIZE_MAX;
-  for (size_t first = 0; first < head_dim; first += kSpan) {
+  for (size_t first = 0; first < key_dim; first += kSpan) {
     __m512 acc[kQueries][kTiles];
-    const size_t left = head_dim - first;
+    const size_t left = key_dim - first;
     sum_products(queries, keys, tile, first, first + (left < kSpan ? left : kSpan), acc);
 #pragma GCC unroll 4
     for (size_t k = 0; k < kTiles; ++k) {
@@ -176,9 +176,9 @@ struct Outputs {
 
   static_assert(kQueries <= 4 && kVectors <= 4, "loops are unrolled, or g++ keeps o in memory");
 
-  Outputs(const Query* queries, const float* corrections, size_t d, size_t head_dim) {
+  Outputs(const Query* queries, const float* corrections, size_t d, size_t value_dim) {
 #pragma GCC unroll 4
-    for (size_t v = 0; v < kVectors; ++v) lanes[v] = lanes_left(d + v * kLanes, head_dim);
+    for (size_t v = 0; v < kVectors; ++v) lanes[v] = lanes_left(d + v * kLanes, value_dim);
 #pragma GCC unroll 4
     for (size_t q = 0; q < kQueries; ++q)
 #pragma GCC unroll 4
@@ -197,10 +197,10 @@ struct Outputs {
 
 /// o = o · correction, then o = fma(w_j, v_j, o) for the keys of the range.
 template <class Kv, size_t kQueries, size_t kVectors>
-[[gnu::noinline]] void add_values(const Block<Kv>& values, size_t d, size_t head_dim,
+[[gnu::noinline]] void add_values(const Block<Kv>& values, size_t d, size_t value_dim,
                                   KeyRange range, const float (*weights)[kAttentionBlock],
                                   const float* corrections, const Query* queries) {
-  Outputs<kQueries, kVectors> outputs(queries, corrections, d, head_dim);
+  Outputs<kQueries, kVectors> outputs(queries, corrections, d, value_dim);
   for (size_t j = range.first; j < range.last;) {
     const auto* row = values.tile(j / kKeyTile) + j % kKeyTile * values.row_elements + d;
     const size_t tile_end = (j / kKeyTile + 1) * kKeyTile;
@@ -241,12 +241,12 @@ inline void add_values(const AttentionArgs& args, const Block<Kv>& values, size_
   if constexpr (Kv::kScaled)
     scale_probabilities<kQueries>(values, d, seen[kQueries - 1], scores, scaled);
   const auto* weights = Kv::kScaled ? scaled.p : scores.p;
-  add_values<Kv, kQueries, kVectors>(values, d, args.head_dim, {begin, seen[0]}, weights,
+  add_values<Kv, kQueries, kVectors>(values, d, args.value_dim, {begin, seen[0]}, weights,
                                      corrections, queries);
   const float unchanged = 1.0f;  // times 1 is exact
   for (size_t q = 1; q < kQueries; ++q)
     if (seen[q] > seen[0])
-      add_values<Kv, 1, kVectors>(values, d, args.head_dim, {seen[0], seen[q]}, weights + q,
+      add_values<Kv, 1, kVectors>(values, d, args.value_dim, {seen[0], seen[q]}, weights + q,
                                   &unchanged, queries + q);
 }
 
@@ -259,10 +259,10 @@ void attend_block(const AttentionArgs& args, size_t first_key, const Block<Kv>& 
   const size_t count = seen[kQueries - 1];
   BlockScores scores;
   if (count > kAttentionBlock - kKeyTile)
-    score_tiles<Kv, kQueries, kBlockTiles>(queries, args.head_dim, keys, 0, scores);
+    score_tiles<Kv, kQueries, kBlockTiles>(queries, args.key_dim, keys, 0, scores);
   else
     for (size_t tile = 0; tile * kKeyTile < count; ++tile)
-      score_tiles<Kv, kQueries, 1>(queries, args.head_dim, keys, tile, scores);
+      score_tiles<Kv, kQueries, 1>(queries, args.key_dim, keys, tile, scores);
   const size_t begin = first_key == 0 ? args.first_key : 0;
   float corrections[kQueries];
   for (size_t q = 0; q < kQueries; ++q)
@@ -270,9 +270,9 @@ void attend_block(const AttentionArgs& args, size_t first_key, const Block<Kv>& 
         seen[q] > 0 ? update_softmax(queries[q], args.scale, {begin, seen[q]}, scores.p[q]) : 1.0f;
   constexpr size_t kVectors = kValueVectors<Kv>;
   size_t d = 0;
-  for (; d + (kVectors - 1) * kLanes < args.head_dim; d += kVectors * kLanes)
+  for (; d + (kVectors - 1) * kLanes < args.value_dim; d += kVectors * kLanes)
     add_values<Kv, kQueries, kVectors>(args, values, d, begin, seen, scores, corrections, queries);
-  for (; d < args.head_dim; d += kLanes)
+  for (; d < args.value_dim; d += kLanes)
     add_values<Kv, kQueries, 1>(args, values, d, begin, seen, scores, corrections, queries);
 }
 
@@ -293,8 +293,8 @@ void attend_block(const AttentionArgs& args, size_t first_key, const Block<Kv>& 
 
 void scale_output(const AttentionArgs& args, const Query& query) {
   const __m512 sum = _mm512_set1_ps(query.sum);
-  for (size_t d = 0; d < args.head_dim; d += kLanes) {
-    const __mmask16 lanes = lanes_left(d, args.head_dim);
+  for (size_t d = 0; d < args.value_dim; d += kLanes) {
+    const __mmask16 lanes = lanes_left(d, args.value_dim);
     const __m512 o = _mm512_maskz_loadu_ps(lanes, query.out + d);
     _mm512_mask_storeu_ps(query.out + d, lanes, _mm512_div_ps(o, sum));
   }
@@ -305,8 +305,9 @@ void attend_chunk(const AttentionArgs& args, Query* queries, size_t count) {
   const size_t key_count = queries[count - 1].key_count;
   for (size_t key = 0; key < key_count; key += kAttentionBlock) {
     const bool is_last = key_count - key <= kAttentionBlock;
-    const Block<Kv> keys(args.keys, args.head_dim, key, is_last);
-    const Block<Kv> values(args.values, args.value_stride, key, is_last);
+    const size_t block = args.block_in_memory(key / kAttentionBlock);
+    const Block<Kv> keys(args.keys, args.key_dim, block, is_last);
+    const Block<Kv> values(args.values, args.value_stride, block, is_last);
     for (size_t i = 0; i < count; i += kQueryTile) {
       const size_t tile = count - i < kQueryTile ? count - i : kQueryTile;
       if (queries[i + tile - 1].key_count > key)
@@ -326,12 +327,13 @@ void attention(const AttentionArgs& args) {
     for (size_t i = 0; i < count; ++i) {
       const size_t token = (first + i) / args.group_size;
       const size_t head = (first + i) % args.group_size;
-      const size_t offset = token * args.token_stride + head * args.head_dim;
       const bool has_sink = args.sinks != nullptr;
-      queries[i] = {args.queries + offset, args.out + offset, args.first_position + token + 1,
+      queries[i] = {args.queries + token * args.query_stride + head * args.key_dim,
+                    args.out + token * args.out_stride + head * args.value_dim,
+                    args.first_position + token + 1,
                     has_sink ? args.sinks[head] : -std::numeric_limits<float>::infinity(),
                     has_sink ? 1.0f : 0.0f};
-      std::memset(queries[i].out, 0, args.head_dim * sizeof(float));
+      std::memset(queries[i].out, 0, args.value_dim * sizeof(float));
     }
     attend_chunk<Kv>(args, queries, count);
   }

@@ -14,16 +14,17 @@ namespace {
 
 constexpr size_t kQueryTile = 4;
 constexpr size_t kQueryRun = 4 * kQueryTile;
+constexpr size_t kBlockTiles = kAttentionBlock / kKeyTile;
 
 /// The tiles of one block of keys, or of values.
 template <class Kv>
 struct Block {
   const typename Kv::Element* tiles;
-  size_t row_elements;  ///< head_dim or value_stride
+  size_t row_elements;  ///< key_dim or value_stride
 
-  Block(const void* all_tiles, size_t row, size_t first_key) : row_elements(row) {
+  Block(const void* all_tiles, size_t row, size_t block) : row_elements(row) {
     tiles = static_cast<const typename Kv::Element*>(all_tiles) +
-            first_key / kKeyTile * tile_elements<Kv>(row);
+            block * kBlockTiles * tile_elements<Kv>(row);
   }
 
   const typename Kv::Element* tile(size_t index) const {
@@ -70,8 +71,8 @@ struct Scales {
 
 /// A query on its way through the keys.
 struct Query {
-  const float* q;    ///< [head_dim]
-  float* out;        ///< [head_dim]
+  const float* q;    ///< [key_dim]
+  float* out;        ///< [value_dim]
   size_t key_count;  ///< it sees the keys before this one,
   size_t visible;    ///< and of the block at hand so many
   float max;         ///< m, l and c of kernels.h
@@ -83,15 +84,15 @@ using Scores = float[kAttentionBlock];
 
 /// The dots of kernels.h with a tile of keys.
 template <size_t N, class Kv>
-inline void score(const Query* queries, size_t head_dim, const Block<Kv>& keys, size_t tile,
+inline void score(const Query* queries, size_t key_dim, const Block<Kv>& keys, size_t tile,
                   Scores* scores) {
   constexpr size_t kSpan = Kv::kScaled ? kKvBlock : SIZE_MAX;
-  for (size_t first = 0; first < head_dim; first += kSpan) {
+  for (size_t first = 0; first < key_dim; first += kSpan) {
     const float* q[N];
 #pragma GCC unroll 4
     for (size_t n = 0; n < N; ++n) q[n] = queries[n].q + first;
     Sums sums[N] = {};
-    const size_t remaining = left(first, head_dim);
+    const size_t remaining = left(first, key_dim);
     add_products<N, Kv>(q, keys.tile(tile) + first * kKeyTile, kKeyTile,
                         remaining < kSpan ? remaining : kSpan, sums);
     if constexpr (Kv::kScaled) {
@@ -167,11 +168,11 @@ inline void add_values(const Block<Kv>& values, size_t d, size_t first, size_t l
 /// o = o · correction, then the values by their weights. The queries of a tile see different
 /// numbers of keys only at the end of their range: what all see comes first, then each one's rest.
 template <size_t N, class Kv>
-inline void add_values(const Query* queries, size_t head_dim, const Block<Kv>& values, size_t begin,
-                       const Scores* p) {
+inline void add_values(const Query* queries, size_t value_dim, const Block<Kv>& values,
+                       size_t begin, const Scores* p) {
   alignas(64) Scores scaled[Kv::kScaled ? N : 1];
   const Scores* weights = Kv::kScaled ? scaled : p;
-  for (size_t d = 0; d < head_dim; d += kQuarters * kLanes) {
+  for (size_t d = 0; d < value_dim; d += kQuarters * kLanes) {
     if constexpr (Kv::kScaled)
       if (d % kKvBlock == 0) scale_probabilities<N>(values, d, queries[N - 1].visible, p, scaled);
     Sums o[N];
@@ -181,7 +182,7 @@ inline void add_values(const Query* queries, size_t head_dim, const Block<Kv>& v
       for (size_t i = 0; i < kQuarters; ++i) {
         const size_t at = d + kLanes * i;
         o[n][i] =
-            vmulq_n_f32(load_some(queries[n].out + at, left(at, head_dim)), queries[n].correction);
+            vmulq_n_f32(load_some(queries[n].out + at, left(at, value_dim)), queries[n].correction);
       }
     const size_t shared = queries[0].visible;
     add_values<N>(values, d, begin, shared, weights, o);
@@ -191,7 +192,7 @@ inline void add_values(const Query* queries, size_t head_dim, const Block<Kv>& v
 #pragma GCC unroll 4
       for (size_t i = 0; i < kQuarters; ++i) {
         const size_t at = d + kLanes * i;
-        store_some(queries[n].out + at, o[n][i], left(at, head_dim));
+        store_some(queries[n].out + at, o[n][i], left(at, value_dim));
       }
     }
   }
@@ -204,24 +205,25 @@ inline void attend_block(const AttentionArgs& args, Query* queries, size_t first
     const size_t remaining = left(first_key, queries[n].key_count);
     queries[n].visible = remaining < kAttentionBlock ? remaining : kAttentionBlock;
   }
-  const Block<Kv> keys(args.keys, args.head_dim, first_key);
-  const Block<Kv> values(args.values, args.value_stride, first_key);
+  const size_t block = args.block_in_memory(first_key / kAttentionBlock);
+  const Block<Kv> keys(args.keys, args.key_dim, block);
+  const Block<Kv> values(args.values, args.value_stride, block);
   alignas(64) Scores scores[N];
   for (size_t tile = 0; tile * kKeyTile < queries[N - 1].visible; ++tile)
-    score<N>(queries, args.head_dim, keys, tile, scores);
+    score<N>(queries, args.key_dim, keys, tile, scores);
   const size_t begin = first_key == 0 ? args.first_key : 0;
   for (size_t n = 0; n < N; ++n) advance_softmax(queries[n], begin, args.scale, scores[n]);
-  add_values<N>(queries, args.head_dim, values, begin, scores);
+  add_values<N>(queries, args.value_dim, values, begin, scores);
 }
 
 inline Query start_query(const AttentionArgs& args, size_t index) {
   const size_t t = index / args.group_size;
   const size_t j = index % args.group_size;
-  const size_t offset = t * args.token_stride + j * args.head_dim;
   const bool has_sink = args.sinks != nullptr;
-  __builtin_memset(args.out + offset, 0, args.head_dim * sizeof(float));
-  return {.q = args.queries + offset,
-          .out = args.out + offset,
+  float* out = args.out + t * args.out_stride + j * args.value_dim;
+  __builtin_memset(out, 0, args.value_dim * sizeof(float));
+  return {.q = args.queries + t * args.query_stride + j * args.key_dim,
+          .out = out,
           .key_count = args.first_position + t + 1,
           .visible = 0,
           .max = has_sink ? args.sinks[j] : -__builtin_inff(),
@@ -253,8 +255,8 @@ inline void attend_run(const AttentionArgs& args, Query* queries, size_t count) 
   for (size_t n = 0; n < count; ++n) {
     const float32x4_t sum = vdupq_n_f32(queries[n].sum);
     float* out = queries[n].out;
-    for (size_t d = 0; d < args.head_dim; d += kLanes) {
-      const size_t dims_left = args.head_dim - d;
+    for (size_t d = 0; d < args.value_dim; d += kLanes) {
+      const size_t dims_left = args.value_dim - d;
       store_some(out + d, vdivq_f32(load_some(out + d, dims_left), sum), dims_left);
     }
   }

@@ -1,0 +1,62 @@
+#include "model/plan_mixers.h"
+
+namespace sluice {
+namespace {
+
+/// Where the tensors of one layer's mixer are to be found, and what they have to fit.
+struct MixerPlan {
+  TensorPlanner& plan;
+  const ModelConfig& config;
+  const LayerConfig& shape;
+  std::string prefix;  ///< "blk.N."
+
+  std::string name(std::string_view rest) const { return fmt::format("{}{}", prefix, rest); }
+};
+
+void plan_query_key_norms(const MixerPlan& mixer, AttentionWeights& attention) {
+  const QueryKeyNorm kind = mixer.config.architecture->query_key_norm;
+  if (kind == QueryKeyNorm::none) return;
+  const std::string query = mixer.name("attn_q_norm.weight");
+  if (kind == QueryKeyNorm::per_head_if_present && !mixer.plan.has(query)) return;
+  const LayerConfig& shape = mixer.shape;
+  const bool whole = kind == QueryKeyNorm::whole;
+  mixer.plan.vector(query, (whole ? shape.head_count : 1) * shape.key_dim, attention.query_norm);
+  mixer.plan.vector(mixer.name("attn_k_norm.weight"),
+                    (whole ? shape.kv_head_count : 1) * shape.key_dim, attention.key_norm);
+}
+
+void plan_attention(const MixerPlan& mixer, AttentionWeights& attention) {
+  TensorPlanner& plan = mixer.plan;
+  const LayerConfig& shape = mixer.shape;
+  const uint64_t hidden = mixer.config.hidden_size;
+  const uint64_t query_rows = uint64_t{shape.head_count} * shape.key_dim;
+  const uint64_t key_rows = uint64_t{shape.kv_head_count} * shape.key_dim;
+  const uint64_t value_rows = uint64_t{shape.kv_head_count} * shape.value_dim;
+  if (const std::string fused = mixer.name("attn_qkv.weight"); plan.has(fused)) {
+    const uint64_t rows = query_rows + key_rows + value_rows;
+    plan.slice(fused, 0, query_rows, rows, hidden, attention.query.weight);
+    plan.slice(fused, query_rows, key_rows, rows, hidden, attention.key.weight);
+    plan.slice(fused, query_rows + key_rows, value_rows, rows, hidden, attention.value.weight);
+  } else {
+    plan.projection(mixer.name("attn_q"), query_rows, hidden, attention.query);
+    plan.projection(mixer.name("attn_k"), key_rows, hidden, attention.key);
+    plan.projection(mixer.name("attn_v"), value_rows, hidden, attention.value);
+  }
+  plan.projection(mixer.name("attn_output"), hidden, uint64_t{shape.head_count} * shape.value_dim,
+                  attention.output);
+  plan_query_key_norms(mixer, attention);
+  plan.optional_vector(mixer.name("attn_sinks.weight"), shape.head_count, attention.sinks);
+}
+
+}  // namespace
+
+void plan_mixer(TensorPlanner& plan, size_t index, const ModelConfig& config, LayerWeights& layer) {
+  const MixerPlan mixer{plan, config, config.layers[index], fmt::format("blk.{}.", index)};
+  plan.vector(mixer.name("attn_norm.weight"), config.hidden_size, layer.mixer_norm);
+  switch (mixer.shape.mixer) {
+    case MixerKind::attention:
+      return plan_attention(mixer, layer.attention);
+  }
+}
+
+}  // namespace sluice
