@@ -115,7 +115,7 @@ uint64_t ModelFiles::dense_arena_bytes() const {
     const uint32_t alignment = queue_->alignment(tensor.extent.file);
     bytes = round_up(bytes, alignment) + io::window_bytes_max(tensor.extent.bytes, alignment);
   }
-  return bytes;
+  return round_up(bytes, 64) + weights_->transposed_bytes();
 }
 
 Status ModelFiles::load_dense(Ledger& ledger, const std::atomic<bool>* stop) {
@@ -152,6 +152,7 @@ Status ModelFiles::load_dense(Ledger& ledger, const std::atomic<bool>* stop) {
     if (stop != nullptr && stop->load(std::memory_order_relaxed))
       return make_error(ErrorKind::interrupted, "interrupted");
   }
+  weights_->transpose_weights(dense_arena_.begin() + round_up(used_bytes, 64));
   return {};
 }
 

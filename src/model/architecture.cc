@@ -45,6 +45,15 @@ constexpr Architecture kArchitectures[] = {
      .windows = {.period = 4, .full_first = true},
      .full_layers_are_unrotated = true,
      .router_sees_layer_input = true},
+    {.name = "deepseek2",
+     .mixer = MixerKind::latent_attention,
+     .gating = kSoftmaxUnscaled,
+     .rope = RopeKind::adjacent},
+    {.name = "mistral4",
+     .mixer = MixerKind::latent_attention,
+     .gating = kSoftmax,
+     .rope = RopeKind::adjacent,
+     .has_temperature = true},
     {.name = "dots1", .gating = kSigmoid, .query_key_norm = QueryKeyNorm::per_head},
 };
 

@@ -20,8 +20,8 @@ enum class GatingFunction : uint8_t {
 };
 
 /// What a layer does between its tokens.
-enum class MixerKind : uint8_t { attention };
-inline constexpr size_t kMixerKindCount = 1;
+enum class MixerKind : uint8_t { attention, latent_attention };
+inline constexpr size_t kMixerKindCount = 2;
 
 /// Where query and key are normalised.
 enum class QueryKeyNorm : uint8_t {
@@ -56,9 +56,6 @@ struct WindowPattern {
   }
 };
 
-/// What makes a group of experts eligible (group-limited routing).
-enum class GroupRank : uint8_t { two_best, best };
-
 inline constexpr uint32_t kGroupsMax = 64;
 
 struct GatingRule {
@@ -67,11 +64,11 @@ struct GatingRule {
   float scale = 1.0f;             ///< applied last
   uint32_t group_count = 1;       ///< at most kGroupsMax
   uint32_t group_used_count = 1;  ///< only experts of so many groups can be chosen
-  GroupRank group_rank = GroupRank::two_best;
 };
 
 struct Architecture {
   std::string_view name;  ///< `general.architecture`
+  MixerKind mixer = MixerKind::attention;
   GatingRule gating{};
   QueryKeyNorm query_key_norm = QueryKeyNorm::none;
   RopeKind rope = RopeKind::neox;
@@ -84,6 +81,7 @@ struct Architecture {
   WindowPattern windows{};
   bool full_layers_are_unrotated = false;  ///< those without a window
   bool router_sees_layer_input = false;    ///< in place of the FFN's
+  bool has_temperature = false;            ///< queries grow with their position
 };
 
 /// Null when the family is not supported.

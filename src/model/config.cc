@@ -142,7 +142,8 @@ void read_attention(KeyReader& keys, ModelConfig& config) {
   const auto heads = keys.per_layer("attention.head_count", layer_count);
   const auto kv_heads = keys.per_layer("attention.head_count_kv", layer_count);
   for (size_t i = 0; i < layer_count; ++i) {
-    config.layers[i] = {.head_count = heads[i], .kv_head_count = kv_heads[i]};
+    config.layers[i] = {
+        .mixer = config.architecture->mixer, .head_count = heads[i], .kv_head_count = kv_heads[i]};
     if (heads[i] % kv_heads[i] != 0)
       keys.fail(make_error(ErrorKind::corrupt, "layer {} has {} heads over {} key/value heads", i,
                            heads[i], kv_heads[i]));
@@ -159,7 +160,60 @@ void read_attention(KeyReader& keys, ModelConfig& config) {
   config.attention_scale = 1.0f / std::sqrt(static_cast<float>(key_dim));
 }
 
+uint32_t read_latent_dim(KeyReader& keys, std::string_view key) {
+  return static_cast<uint32_t>(keys.required(key, 8192));
+}
+
+/// Older files give the sizes of a head where newer ones give those of what is cached.
+LatentConfig read_latent_dims(KeyReader& keys, uint32_t rotated_dim) {
+  LatentConfig latent;
+  latent.query_rank = static_cast<uint32_t>(keys.optional("attention.q_lora_rank", 0, 0, kSizeMax));
+  latent.latent_dim = read_latent_dim(keys, "attention.kv_lora_rank");
+  const bool newer = keys.optional("attention.key_length_mla", 0, 0, 8192) > 0;
+  const uint32_t query_dim =
+      read_latent_dim(keys, newer ? "attention.key_length_mla" : "attention.key_length");
+  latent.value_dim =
+      read_latent_dim(keys, newer ? "attention.value_length_mla" : "attention.value_length");
+  latent.rotated_dim = rotated_dim;
+  if (query_dim <= rotated_dim)
+    keys.fail(make_error(ErrorKind::corrupt, "{} of {} dimensions of a head are rotated",
+                         rotated_dim, query_dim));
+  else
+    latent.unrotated_dim = query_dim - rotated_dim;
+  return latent;
+}
+
+/// The layers with latent attention: what they cache is one key and value for all heads.
+void read_latent_attention(KeyReader& keys, ModelConfig& config) {
+  RopeConfig& rope = config.ropes.front();
+  config.latent = read_latent_dims(keys, rope.rotated_dim);
+  for (LayerConfig& layer : config.layers) {
+    if (layer.mixer != MixerKind::latent_attention) continue;
+    layer.kv_head_count = 1;
+    layer.key_dim = config.latent.key_dim();
+    layer.value_dim = config.latent.latent_dim;
+  }
+  // With a multiplier, what YaRN does to the rotated part it does to all of a product of query and
+  // key: not cosine and sine grow, but the scale, by the square.
+  const double multiplier = keys.optional_float("rope.scaling.yarn_log_multiplier", 0.0);
+  rope.keeps_magnitude = multiplier != 0.0;
+  const double growth =
+      rope.scaling == RopeScaling::yarn ? 1.0 + multiplier * std::log(rope.factor) : 1.0;
+  config.attention_scale =
+      static_cast<float>(growth * growth / std::sqrt(config.latent.query_dim()));
+}
+
+void read_temperature(KeyReader& keys, ModelConfig& config) {
+  config.temperature.scale = keys.optional_float("attention.temperature_scale", 0.0);
+  config.temperature.length = static_cast<uint32_t>(keys.optional(
+      "attention.temperature_length", config.context_trained_tokens, 1, uint64_t{1} << 30));
+}
+
 }  // namespace
+
+float QueryTemperature::factor(size_t position) const {
+  return static_cast<float>(1.0 + scale * std::log1p(static_cast<double>(position / length)));
+}
 
 Result<ModelConfig> read_config(const gguf::GgufFile& file, const Log& log) {
   const auto architecture_name = file.find_text("general.architecture");
@@ -197,8 +251,10 @@ Result<ModelConfig> read_config(const gguf::GgufFile& file, const Log& log) {
   read_experts(keys, config);
   read_attention(keys, config);
   read_rope(keys, config.layers.front().key_dim, config);
+  if (architecture->mixer == MixerKind::latent_attention) read_latent_attention(keys, config);
   read_windows(keys, config);
   if (architecture->has_scales) read_scales(keys, config);
+  if (architecture->has_temperature) read_temperature(keys, config);
   if (keys.error()) return *keys.error();
   return config;
 }

@@ -26,6 +26,27 @@ struct LayerConfig {
   uint32_t rope = 0;  ///< which of ModelConfig::ropes
 };
 
+/// Multi-head latent attention; see backend/cpu/latent_attention.h.
+struct LatentConfig {
+  uint32_t query_rank = 0;     ///< queries are made of so many numbers; 0: of the layer's input
+  uint32_t latent_dim = 0;     ///< what keys and values of all heads are made of
+  uint32_t unrotated_dim = 0;  ///< of a head's query and key
+  uint32_t rotated_dim = 0;    ///< likewise; this part of a key is the same for all heads
+  uint32_t value_dim = 0;      ///< of a head
+
+  uint32_t query_dim() const { return unrotated_dim + rotated_dim; }
+  uint32_t key_dim() const { return latent_dim + rotated_dim; }  ///< as cached
+};
+
+/// Queries far behind are made larger, so that attention stays as sharp over many keys: by
+/// 1 + scale · ln(1 + ⌊position / length⌋).
+struct QueryTemperature {
+  double scale = 0.0;
+  uint32_t length = 1;
+
+  float factor(size_t position) const;
+};
+
 struct ModelConfig {
   const Architecture* architecture = nullptr;
   std::string name;  ///< `general.name`, may be empty
@@ -35,7 +56,9 @@ struct ModelConfig {
   uint32_t context_trained_tokens = 0;
   float rms_epsilon = 1e-6f;
 
+  LatentConfig latent;            ///< of layers with latent attention
   std::vector<RopeConfig> ropes;  ///< at least one
+  QueryTemperature temperature;
 
   float embedding_scale = 1.0f;  ///< times a token's embedding
   float residual_scale = 1.0f;   ///< times what a block adds to the residual stream

@@ -11,19 +11,33 @@ namespace {
 constexpr std::string_view kUnimplementedKeys[] = {
     "attention.clamp_kqv",          "attention.max_alibi_bias",
     "attention.output_scale",       "attention.sliding_window_pattern",
-    "attention.temperature_length", "attention.temperature_scale",
     "attn_logit_softcapping",       "expert_group_scale",
     "final_logit_softcapping",      "rope.dimension_sections",
     "rope.freq_base_swa",           "rope.scaling.yarn_attn_factor",
-    "rope.scaling.yarn_ext_factor", "rope.scaling.yarn_log_multiplier",
-    "router_logit_softcapping"};
+    "rope.scaling.yarn_ext_factor", "router_logit_softcapping"};
 
-/// Implemented for the families that have such factors.
 constexpr std::string_view kScaleKeys[] = {"attention.scale", "logit_scale", "residual_scale",
                                            "embedding_scale"};
+constexpr std::string_view kLatentKeys[] = {
+    "attention.q_lora_rank", "attention.kv_lora_rank", "attention.key_length_mla",
+    "attention.value_length_mla", "rope.scaling.yarn_log_multiplier"};
+constexpr std::string_view kTemperatureKeys[] = {"attention.temperature_scale",
+                                                 "attention.temperature_length"};
 
-/// Keys that are read below, or describe the file without changing the arithmetic: what they count
-/// is seen in the tensors.
+/// Keys of a feature that only some families have.
+struct FeatureKeys {
+  std::span<const std::string_view> keys;
+  bool (*has)(const Architecture&);
+};
+constexpr FeatureKeys kFeatures[] = {
+    {kUnimplementedKeys, [](const Architecture&) { return false; }},
+    {kScaleKeys, [](const Architecture& family) { return family.has_scales; }},
+    {kLatentKeys,
+     [](const Architecture& family) { return family.mixer == MixerKind::latent_attention; }},
+    {kTemperatureKeys, [](const Architecture& family) { return family.has_temperature; }}};
+
+/// Keys that are read for every family, or describe the file without changing the arithmetic: what
+/// they count is seen in the tensors.
 constexpr std::string_view kKnownKeys[] = {"block_count",
                                            "context_length",
                                            "embedding_length",
@@ -78,14 +92,15 @@ Status check_keys(const gguf::GgufFile& file, const Architecture& architecture, 
   for (const auto& [key, value] : file.values()) {
     if (!key.starts_with(prefix)) continue;
     const std::string_view rest = std::string_view(key).substr(prefix.size());
-    const bool is_scale = is_among(kScaleKeys, rest);
-    if (is_among(kUnimplementedKeys, rest) || (is_scale && !architecture.has_scales)) {
-      if (!is_off(value))
+    const auto* feature = std::ranges::find_if(
+        kFeatures, [&](const FeatureKeys& some) { return is_among(some.keys, rest); });
+    if (feature != std::end(kFeatures)) {
+      if (!feature->has(architecture) && !is_off(value))
         return make_error(ErrorKind::unsupported,
                           "key '{}' asks for something that this version "
                           "does not implement for {}",
                           key, architecture.name);
-    } else if (!is_scale && !is_among(kKnownKeys, rest)) {
+    } else if (!is_among(kKnownKeys, rest)) {
       log.info("note: key '{}' is unknown and ignored", key);
     }
   }

@@ -8,6 +8,6 @@
 namespace sluice {
 
 /// The mixer of layer `index`, of the kind that the configuration says.
-void plan_mixer(TensorPlanner& plan, size_t index, const ModelConfig& config, LayerWeights& layer);
+void plan_mixer(TensorPlanner& plan, size_t index, const ModelConfig& config, WeightMap& map);
 
 }  // namespace sluice

@@ -37,8 +37,8 @@ RopeAngles rope_angles(const RopeConfig& config, std::span<const float> divisors
     }
     angles.frequencies.push_back(frequency);
   }
-  const bool is_yarn = config.scaling == RopeScaling::yarn;
-  const double prescribed = is_yarn ? 1.0 + 0.1 * std::log(config.factor) : 1.0;
+  const bool grows = config.scaling == RopeScaling::yarn && !config.keeps_magnitude;
+  const double prescribed = grows ? 1.0 + 0.1 * std::log(config.factor) : 1.0;
   angles.magnitude = static_cast<float>(config.magnitude * prescribed);
   return angles;
 }

@@ -24,7 +24,8 @@ struct RopeConfig {
   uint32_t original_context_tokens = 0;  ///< before that; for YaRN
   double beta_fast = 32.0;               ///< turns within it from which a pair is left alone
   double beta_slow = 1.0;                ///< and up to which it is slowed down
-  double magnitude = 1.0;                ///< times cosine and sine, and what YaRN prescribes
+  double magnitude = 1.0;                ///< times cosine and sine
+  bool keeps_magnitude = false;          ///< YaRN's own factor on them is left out
 };
 
 struct RopeAngles {

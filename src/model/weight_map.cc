@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/units.h"
 #include "model/plan_mixers.h"
 #include "model/tensor_planner.h"
 
@@ -53,7 +54,7 @@ void plan_moe(TensorPlanner& plan, size_t index, const ModelConfig& config, Laye
 void plan_layer(TensorPlanner& plan, size_t index, const ModelConfig& config, WeightMap& map) {
   const std::string prefix = fmt::format("blk.{}.", index);
   LayerWeights& layer = map.dense.layers[index];
-  plan_mixer(plan, index, config, layer);
+  plan_mixer(plan, index, config, map);
   plan.vector(fmt::format("{}{}.weight", prefix, config.architecture->ffn_norm), config.hidden_size,
               layer.ffn_norm);
   if (plan.has(prefix + "ffn_gate_inp.weight") || plan.has(prefix + "ffn_down_exps.weight"))
@@ -72,7 +73,20 @@ const ExpertLayout& WeightMap::first_experts() const {
 uint64_t WeightMap::dense_bytes() const {
   uint64_t bytes = 0;
   for (const DenseTensor& tensor : dense_tensors) bytes += tensor.extent.bytes;
+  return bytes + transposed_bytes();
+}
+
+uint64_t WeightMap::transposed_bytes() const {
+  uint64_t bytes = 0;
+  for (const TransposedWeights& weights : transposed) bytes += round_up(weights.to->bytes(), 64);
   return bytes;
+}
+
+void WeightMap::transpose_weights(std::byte* memory) const {
+  for (const TransposedWeights& weights : transposed) {
+    transpose(weights, memory);
+    memory += round_up(weights.to->bytes(), 64);
+  }
 }
 
 uint64_t WeightMap::expert_bytes() const {

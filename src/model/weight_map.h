@@ -13,6 +13,7 @@
 #include "model/config.h"
 #include "model/expert_layout.h"
 #include "model/matrix.h"
+#include "model/transposed_weights.h"
 
 namespace sluice {
 
@@ -52,9 +53,27 @@ struct AttentionWeights {
   Matrix sinks;       ///< [1][heads]: a score each without a value; may be absent
 };
 
+/// Multi-head latent attention; see backend/cpu/latent_attention.h. Older files have one matrix
+/// that makes keys and values, head by head; key_up is then its rows for keys, transposed.
+struct LatentWeights {
+  Matrix query_down;       ///< [query_rank][hidden]; may be absent
+  Matrix query_down_norm;  ///< [1][query_rank]
+  Matrix query;            ///< [heads · query_dim][query_rank, or hidden]
+  Matrix latent_down;      ///< [latent_dim + rotated_dim][hidden]
+  Matrix latent_norm;      ///< [1][latent_dim]
+  Matrix key_value_up;     ///< [heads · (unrotated_dim + value_dim)][latent_dim]; may be absent
+  Matrix key_up;           ///< [heads · latent_dim][unrotated_dim]
+  Matrix value_up;         ///< [heads · value_dim][latent_dim]; absent if key_value_up is there
+  Projection output;       ///< [hidden][heads · value_dim]
+
+  /// Among others the rows that make values; they are the last of each head's.
+  const Matrix& value_rows() const { return key_value_up.present() ? key_value_up : value_up; }
+};
+
 struct LayerWeights {
   Matrix mixer_norm;  ///< [1][hidden]
   AttentionWeights attention;
+  LatentWeights latent;
   Matrix ffn_norm;  ///< [1][hidden]
 
   Matrix router;          ///< [experts][hidden]; absent in a dense layer
@@ -87,13 +106,17 @@ struct DenseTensor {
 struct WeightMap {
   DenseWeights dense;
   std::vector<DenseTensor> dense_tensors;  ///< each once; a tied head is not a tensor
+  std::vector<TransposedWeights> transposed;
   bool output_is_embedding = false;
   std::vector<ExpertLayout> experts;  ///< per layer
 
   /// Of the first layer that has experts.
   const ExpertLayout& first_experts() const;
 
-  uint64_t dense_bytes() const;
+  uint64_t dense_bytes() const;  ///< what is transposed included
+  uint64_t transposed_bytes() const;
+  /// Fills so many bytes with what is transposed. REQUIRES: every dense tensor has its data.
+  void transpose_weights(std::byte* memory) const;
   uint64_t expert_bytes() const;  ///< of all experts of all layers
   /// Expert bytes that one token uses, B in docs/streaming.md.
   uint64_t expert_bytes_per_token(const ModelConfig& config) const;

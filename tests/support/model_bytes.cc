@@ -43,6 +43,8 @@ std::unique_ptr<ModelBytes> ModelBytes::open(const std::string& path) {
     model->files_.push_back(read_file(model->header_.paths()[i], model->header_.file_bytes()[i]));
   for (const DenseTensor& tensor : model->weights_->dense_tensors)
     tensor.matrix->data = model->bytes_of(tensor.extent).data();
+  model->transposed_.resize(model->weights_->transposed_bytes());
+  model->weights_->transpose_weights(model->transposed_.data());
   return model;
 }
 

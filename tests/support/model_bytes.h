@@ -36,6 +36,7 @@ class ModelBytes {
   ModelConfig config_;
   std::unique_ptr<WeightMap> weights_;
   std::vector<std::vector<std::byte>> files_;
+  std::vector<std::byte> transposed_;
 };
 
 /// Gives all keys of a file to a writer, but those that tell of shards and those in `skipped`.

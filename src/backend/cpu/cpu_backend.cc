@@ -4,6 +4,7 @@
 
 #include "backend/cpu/attention.h"
 #include "backend/cpu/expert_tiles.h"
+#include "backend/cpu/latent_attention.h"
 
 namespace sluice {
 namespace {
@@ -13,6 +14,8 @@ std::unique_ptr<TokenMixer> make_mixer(MixerKind kind, const CpuContext& cpu,
   switch (kind) {
     case MixerKind::attention:
       return std::make_unique<Attention>(cpu, ropes);
+    case MixerKind::latent_attention:
+      return std::make_unique<LatentAttention>(cpu, ropes);
   }
   CHECK(false);
 }

@@ -30,6 +30,8 @@ int32_t best_of_rest(std::span<const float> scores, std::span<const int32_t> cho
 
 }  // namespace
 
+/// A group is as good as its best expert (DeepSeek-V2), or where scores are sigmoids, its two best
+/// (DeepSeek-V3).
 void limit_to_groups(const GatingRule& rule, std::span<float> selection) {
   if (rule.group_count <= 1) return;
   const size_t size = selection.size() / rule.group_count;
@@ -39,7 +41,7 @@ void limit_to_groups(const GatingRule& rule, std::span<float> selection) {
       second = std::max(second, std::min(best, score));
       best = std::max(best, score);
     }
-    return rule.group_rank == GroupRank::two_best ? best + second : best;
+    return rule.function == GatingFunction::sigmoid ? best + second : best;
   };
   std::array<float, kGroupsMax> ranks;
   for (size_t group = 0; group < rule.group_count; ++group) ranks[group] = rank(group);

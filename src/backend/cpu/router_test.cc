@@ -77,7 +77,7 @@ TEST(Router, OnlyTheBestGroupsAreEligible) {
       << "9 + 0 and 5 + 5 are the largest sums of two";
   GatingRule one_of_four{.group_count = 4, .group_used_count = 1};
   EXPECT_EQ(limited(scores, one_of_four)[0], -kInfinity) << "9 + 0 is less than 5 + 5";
-  one_of_four.group_rank = GroupRank::best;
+  one_of_four.function = GatingFunction::softmax;
   EXPECT_EQ(limited(scores, one_of_four)[0], 9) << "but 9 is more than 5";
   EXPECT_EQ(limited(scores, {}), scores) << "one group is all";
 }
