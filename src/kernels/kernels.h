@@ -152,6 +152,11 @@ struct KernelTable {
   /// The FFN of gpt-oss: with g = min(gate[i], kSwigluLimit) and u = up[i] clamped to ± it, out[i]
   /// = (g / (1 + exp_f32(−(kSwigluAlpha · g)))) · (u + 1); out may be gate or up.
   void (*swiglu_clamped)(const float* gate, const float* up, size_t n, float* out) = nullptr;
+  /// A causal convolution of each channel for itself, at one token: out[i] = chain over k < width
+  /// ascending of fma(taps[k·tap_stride + i], x[k·row_stride + i], acc) from +0. `x` are the rows
+  /// of the last `width` tokens, the oldest first.
+  void (*convolve)(const float* x, size_t row_stride, const float* taps, size_t tap_stride,
+                   size_t width, size_t n, float* out) = nullptr;
   /// e_i = exp_f32(x[i] − max); x[i] = e_i / sum16(e).
   void (*softmax)(float* x, size_t n) = nullptr;
   /// Rotates pairs (x[i], x[i + pairs]), i < pairs, in place:

@@ -327,6 +327,15 @@ TEST(Reference, SwigluIsClamped) {
   EXPECT_NEAR(out[0], sigmoid(1) * 8, 1e-6);
 }
 
+TEST(Reference, ConvolveSumsEachChannelOverTheLastTokens) {
+  const float x[] = {1, 2, 0, 3, 4, 0, 5, 6, 0};  // three rows of two channels, three apart
+  const float taps[] = {10, 100, 1, 2, 0.5f, 0};
+  float out[2];
+  table().convolve(x, 3, taps, 2, 3, 2, out);
+  EXPECT_EQ(out[0], 10 * 1 + 1 * 3 + 0.5f * 5);
+  EXPECT_EQ(out[1], 100 * 2 + 2 * 4 + 0 * 6);
+}
+
 TEST(Reference, SinksAndUnseenKeysChangeOnlyTheWeights) {
   // Two positions of one dimension; scores 0 and ln 3, so that weights are as 1 to 3.
   const float query[] = {1.0f};

@@ -59,6 +59,7 @@ TEST(Select, EveryTableIsComplete) {
     EXPECT_NE(table.softmax, nullptr);
     EXPECT_NE(table.rope_neox, nullptr);
     EXPECT_NE(table.rope_adjacent, nullptr);
+    EXPECT_NE(table.convolve, nullptr);
     EXPECT_NE(table.relu_multiply, nullptr);
     EXPECT_NE(table.swiglu_clamped, nullptr);
     EXPECT_EQ(table.multiply_only != nullptr, isa != Isa::ref);

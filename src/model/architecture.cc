@@ -54,6 +54,11 @@ constexpr Architecture kArchitectures[] = {
      .gating = kSoftmax,
      .rope = RopeKind::adjacent,
      .has_temperature = true},
+    {.name = "lfm2moe",
+     .recurrence = MixerKind::short_convolution,
+     .gating = kSigmoid,
+     .query_key_norm = QueryKeyNorm::per_head,
+     .output_norm = "token_embd_norm"},
     {.name = "dots1", .gating = kSigmoid, .query_key_norm = QueryKeyNorm::per_head},
 };
 

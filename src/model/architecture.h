@@ -20,8 +20,8 @@ enum class GatingFunction : uint8_t {
 };
 
 /// What a layer does between its tokens.
-enum class MixerKind : uint8_t { attention, latent_attention };
-inline constexpr size_t kMixerKindCount = 2;
+enum class MixerKind : uint8_t { attention, latent_attention, short_convolution };
+inline constexpr size_t kMixerKindCount = 3;
 
 /// Where query and key are normalised.
 enum class QueryKeyNorm : uint8_t {
@@ -69,10 +69,13 @@ struct GatingRule {
 struct Architecture {
   std::string_view name;  ///< `general.architecture`
   MixerKind mixer = MixerKind::attention;
+  /// Of layers without key/value heads; attention: the family has none.
+  MixerKind recurrence = MixerKind::attention;
   GatingRule gating{};
   QueryKeyNorm query_key_norm = QueryKeyNorm::none;
   RopeKind rope = RopeKind::neox;
   std::string_view ffn_norm = "ffn_norm";  ///< the tensor that normalises the input of the FFN
+  std::string_view output_norm = "output_norm";  ///< and of the head
   /// Whether the file's factors on embedding, residual, attention and logits apply.
   bool has_scales = false;
   /// Rows of an expert's gate where the file has no `expert_feed_forward_length`.

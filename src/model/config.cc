@@ -140,11 +140,14 @@ void read_windows(KeyReader& keys, ModelConfig& config) {
 void read_attention(KeyReader& keys, ModelConfig& config) {
   const size_t layer_count = config.layers.size();
   const auto heads = keys.per_layer("attention.head_count", layer_count);
-  const auto kv_heads = keys.per_layer("attention.head_count_kv", layer_count);
+  const Architecture& family = *config.architecture;
+  const bool recurs = family.recurrence != MixerKind::attention;
+  const auto kv_heads = keys.per_layer("attention.head_count_kv", layer_count, recurs ? 0 : 1);
   for (size_t i = 0; i < layer_count; ++i) {
-    config.layers[i] = {
-        .mixer = config.architecture->mixer, .head_count = heads[i], .kv_head_count = kv_heads[i]};
-    if (heads[i] % kv_heads[i] != 0)
+    config.layers[i] = {.mixer = kv_heads[i] > 0 ? family.mixer : family.recurrence,
+                        .head_count = heads[i],
+                        .kv_head_count = kv_heads[i]};
+    if (kv_heads[i] > 0 && heads[i] % kv_heads[i] != 0)
       keys.fail(make_error(ErrorKind::corrupt, "layer {} has {} heads over {} key/value heads", i,
                            heads[i], kv_heads[i]));
   }
@@ -158,6 +161,14 @@ void read_attention(KeyReader& keys, ModelConfig& config) {
     layer.value_dim = value_dim;
   }
   config.attention_scale = 1.0f / std::sqrt(static_cast<float>(key_dim));
+}
+
+/// The layers whose mixer is a short convolution remember the inputs of the last tokens.
+void read_short_convolution(KeyReader& keys, ModelConfig& config) {
+  config.convolution_width = static_cast<uint32_t>(keys.required("shortconv.l_cache", 64));
+  for (LayerConfig& layer : config.layers)
+    if (layer.mixer == MixerKind::short_convolution)
+      layer.state_floats = (config.convolution_width - 1) * config.hidden_size;
 }
 
 uint32_t read_latent_dim(KeyReader& keys, std::string_view key) {
@@ -252,6 +263,8 @@ Result<ModelConfig> read_config(const gguf::GgufFile& file, const Log& log) {
   read_attention(keys, config);
   read_rope(keys, config.layers.front().key_dim, config);
   if (architecture->mixer == MixerKind::latent_attention) read_latent_attention(keys, config);
+  if (architecture->recurrence == MixerKind::short_convolution)
+    read_short_convolution(keys, config);
   read_windows(keys, config);
   if (architecture->has_scales) read_scales(keys, config);
   if (architecture->has_temperature) read_temperature(keys, config);

@@ -57,8 +57,9 @@ struct ModelConfig {
   uint32_t context_trained_tokens = 0;
   float rms_epsilon = 1e-6f;
 
-  LatentConfig latent;            ///< of layers with latent attention
-  std::vector<RopeConfig> ropes;  ///< at least one
+  LatentConfig latent;             ///< of layers with latent attention
+  uint32_t convolution_width = 0;  ///< tokens that a short convolution sees
+  std::vector<RopeConfig> ropes;   ///< at least one
   QueryTemperature temperature;
 
   float embedding_scale = 1.0f;  ///< times a token's embedding

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "testing/model_sketch.h"
@@ -295,6 +296,102 @@ TEST(Config, RefusesFloatsThatAreNone) {
                  "'qwen3moe.rope.freq_base' is not above 1");
   expect_error(ModelSketch().set(key("attention.layer_norm_rms_epsilon"), -1.0f),
                ErrorKind::corrupt, "'qwen3moe.attention.layer_norm_rms_epsilon' is negative");
+}
+
+/// The sketch as a deepseek2 file of the newer kind.
+ModelSketch latent_sketch() {
+  return ModelSketch()
+      .rename_architecture("deepseek2")
+      .set("deepseek2.attention.head_count_kv", uint32_t{1})
+      .set("deepseek2.attention.key_length", uint32_t{40})
+      .set("deepseek2.attention.kv_lora_rank", uint32_t{32})
+      .set("deepseek2.attention.q_lora_rank", uint32_t{24})
+      .set("deepseek2.attention.key_length_mla", uint32_t{20})
+      .set("deepseek2.attention.value_length_mla", uint32_t{12})
+      .set("deepseek2.rope.dimension_count", uint32_t{8});
+}
+
+TEST(Config, LatentAttentionCachesOneKeyForAllHeads) {
+  const auto config = read(latent_sketch());
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->latent.query_rank, 24u);
+  EXPECT_EQ(config->latent.latent_dim, 32u);
+  EXPECT_EQ(config->latent.unrotated_dim, 12u);
+  EXPECT_EQ(config->latent.rotated_dim, 8u);
+  EXPECT_EQ(config->latent.value_dim, 12u);
+  const LayerConfig& layer = config->layers[1];
+  EXPECT_EQ(layer.mixer, MixerKind::latent_attention);
+  EXPECT_EQ(layer.head_count, 4u);
+  EXPECT_EQ(layer.kv_head_count, 1u);
+  EXPECT_EQ(layer.key_dim, 40u);
+  EXPECT_EQ(layer.value_dim, 32u);
+  EXPECT_FLOAT_EQ(config->attention_scale, 1 / std::sqrt(20.0f));
+}
+
+TEST(Config, OlderLatentFilesGiveTheSizesOfAHead) {
+  const auto config = read(latent_sketch()
+                               .erase_key("deepseek2.attention.key_length_mla")
+                               .erase_key("deepseek2.attention.value_length_mla")
+                               .erase_key("deepseek2.attention.q_lora_rank")
+                               .set("deepseek2.attention.head_count_kv", uint32_t{4})
+                               .set("deepseek2.attention.key_length", uint32_t{20})
+                               .set("deepseek2.attention.value_length", uint32_t{12}));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->latent.query_rank, 0u);
+  EXPECT_EQ(config->latent.unrotated_dim, 12u);
+  EXPECT_EQ(config->latent.value_dim, 12u);
+  EXPECT_EQ(config->layers[0].kv_head_count, 1u);
+}
+
+TEST(Config, ALogMultiplierGrowsTheScaleInPlaceOfTheRotation) {
+  const auto config = read(latent_sketch()
+                               .set("deepseek2.rope.scaling.type", "yarn")
+                               .set("deepseek2.rope.scaling.factor", 40.0f)
+                               .set("deepseek2.rope.scaling.yarn_log_multiplier", 0.1f));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_TRUE(config->ropes[0].keeps_magnitude);
+  const double growth = 1 + 0.1 * std::log(40.0);
+  EXPECT_NEAR(config->attention_scale, growth * growth / std::sqrt(20.0), 1e-6);
+}
+
+TEST(Config, RefusesLatentSizesThatDoNotFit) {
+  expect_error(latent_sketch().erase_key("deepseek2.attention.kv_lora_rank"), ErrorKind::corrupt,
+               "'deepseek2.attention.kv_lora_rank' is missing");
+  expect_error(latent_sketch().set("deepseek2.attention.key_length_mla", uint32_t{8}),
+               ErrorKind::corrupt, "8 of 8 dimensions of a head are rotated");
+  expect_error(ModelSketch().set(key("attention.kv_lora_rank"), uint32_t{8}),
+               ErrorKind::unsupported, "'qwen3moe.attention.kv_lora_rank'");
+}
+
+TEST(Config, QueriesGrowWithTheirPosition) {
+  const auto config = read(latent_sketch().set("deepseek2.attention.temperature_scale", 0.0f));
+  ASSERT_TRUE(config.ok()) << "zero switches it off";
+  expect_error(latent_sketch().set("deepseek2.attention.temperature_scale", 0.1f),
+               ErrorKind::unsupported, "'deepseek2.attention.temperature_scale'");
+  const QueryTemperature temperature{.scale = 0.1, .length = 8};
+  EXPECT_EQ(temperature.factor(7), 1.0f);
+  EXPECT_FLOAT_EQ(temperature.factor(8), static_cast<float>(1 + 0.1 * std::log(2.0)));
+  EXPECT_FLOAT_EQ(temperature.factor(31), static_cast<float>(1 + 0.1 * std::log(4.0)));
+}
+
+TEST(Config, LayersWithoutKeyHeadsAreConvolutionsWhereTheFamilyHasThem) {
+  const auto convolving = [] {
+    return ModelSketch()
+        .rename_architecture("lfm2moe")
+        .set_array("lfm2moe.attention.head_count_kv", std::vector<uint32_t>{0, 2})
+        .set("lfm2moe.shortconv.l_cache", uint32_t{3});
+  };
+  const auto config = read(convolving());
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->convolution_width, 3u);
+  EXPECT_EQ(config->layers[0].mixer, MixerKind::short_convolution);
+  EXPECT_EQ(config->layers[0].state_floats, 2u * 64) << "the last two rows";
+  EXPECT_EQ(config->layers[1].mixer, MixerKind::attention);
+  EXPECT_EQ(config->layers[1].state_floats, 0u);
+  expect_error(convolving().erase_key("lfm2moe.shortconv.l_cache"), ErrorKind::corrupt,
+               "'lfm2moe.shortconv.l_cache' is missing");
+  expect_error(ModelSketch().set_array(key("attention.head_count_kv"), std::vector<uint32_t>{0, 2}),
+               ErrorKind::corrupt, "'qwen3moe.attention.head_count_kv' is 0 for layer 0");
 }
 
 }  // namespace

@@ -58,8 +58,9 @@ class KeyReader {
     return value.ok() ? *value : std::nullopt;
   }
 
-  /// One value per layer from a scalar or an array; surplus entries (next-token layers) are left.
-  std::vector<uint32_t> per_layer(std::string_view key, size_t layer_count) {
+  /// One value per layer, `min` at least, from a scalar or an array; surplus entries (next-token
+  /// layers) are left.
+  std::vector<uint32_t> per_layer(std::string_view key, size_t layer_count, uint32_t min = 1) {
     auto values = file_.find_uints(full(key));
     if (!values) fail(values.error());
     std::vector<uint32_t> result(layer_count, 1);
@@ -72,7 +73,7 @@ class KeyReader {
     if (error_) return result;
     for (size_t i = 0; i < layer_count; ++i) {
       const uint64_t value = values->size() == 1 ? values->front() : (*values)[i];
-      if (value == 0 || value > kSizeMax)
+      if (value < min || value > kSizeMax)
         fail(make_error(ErrorKind::corrupt, "key '{}' is {} for layer {}", full(key), value, i));
       else
         result[i] = static_cast<uint32_t>(value);

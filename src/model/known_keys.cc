@@ -21,6 +21,7 @@ constexpr std::string_view kScaleKeys[] = {"attention.scale", "logit_scale", "re
 constexpr std::string_view kLatentKeys[] = {
     "attention.q_lora_rank", "attention.kv_lora_rank", "attention.key_length_mla",
     "attention.value_length_mla", "rope.scaling.yarn_log_multiplier"};
+constexpr std::string_view kConvolutionKeys[] = {"shortconv.l_cache"};
 constexpr std::string_view kTemperatureKeys[] = {"attention.temperature_scale",
                                                  "attention.temperature_length"};
 
@@ -34,6 +35,8 @@ constexpr FeatureKeys kFeatures[] = {
     {kScaleKeys, [](const Architecture& family) { return family.has_scales; }},
     {kLatentKeys,
      [](const Architecture& family) { return family.mixer == MixerKind::latent_attention; }},
+    {kConvolutionKeys,
+     [](const Architecture& family) { return family.recurrence == MixerKind::short_convolution; }},
     {kTemperatureKeys, [](const Architecture& family) { return family.has_temperature; }}};
 
 /// Keys that are read for every family, or describe the file without changing the arithmetic: what

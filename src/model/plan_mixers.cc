@@ -90,6 +90,22 @@ void plan_latent_attention(const MixerPlan& mixer, LatentWeights& latent, Weight
   plan.projection(mixer.name("attn_output"), hidden, heads * shape.value_dim, latent.output);
 }
 
+void plan_short_convolution(const MixerPlan& mixer, ConvolutionWeights& convolution,
+                            WeightMap& map) {
+  const uint64_t hidden = mixer.config.hidden_size;
+  mixer.plan.dense(mixer.name("shortconv.in_proj.weight"), 3 * hidden, hidden, convolution.in);
+  mixer.plan.dense(mixer.name("shortconv.out_proj.weight"), hidden, hidden, convolution.out);
+  mixer.plan.floats(mixer.name("shortconv.conv.weight"), hidden, mixer.config.convolution_width,
+                    convolution.channels);
+  if (mixer.plan.error()) return;
+  map.transposed.push_back({.from = &convolution.channels,
+                            .block_count = 1,
+                            .block_step = hidden,
+                            .row_count = hidden,
+                            .to = &convolution.taps});
+  convolution.taps = map.transposed.back().shape();
+}
+
 }  // namespace
 
 void plan_mixer(TensorPlanner& plan, size_t index, const ModelConfig& config, WeightMap& map) {
@@ -101,6 +117,8 @@ void plan_mixer(TensorPlanner& plan, size_t index, const ModelConfig& config, We
       return plan_attention(mixer, layer.attention);
     case MixerKind::latent_attention:
       return plan_latent_attention(mixer, layer.latent, map);
+    case MixerKind::short_convolution:
+      return plan_short_convolution(mixer, layer.convolution, map);
   }
 }
 

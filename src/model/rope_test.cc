@@ -60,5 +60,13 @@ TEST(Rope, YarnMixesByHowOftenAPairTurns) {
   EXPECT_FLOAT_EQ(angles.magnitude, static_cast<float>(1 + 0.1 * std::log(32.0)));
 }
 
+TEST(Rope, YarnMayLeaveTheMagnitudeAlone) {
+  RopeConfig config{
+      .rotated_dim = 8, .scaling = RopeScaling::yarn, .factor = 4, .original_context_tokens = 64};
+  EXPECT_FLOAT_EQ(rope_angles(config, {}).magnitude, static_cast<float>(1 + 0.1 * std::log(4.0)));
+  config.keeps_magnitude = true;
+  EXPECT_EQ(rope_angles(config, {}).magnitude, 1.0f);
+}
+
 }  // namespace
 }  // namespace sluice

@@ -114,7 +114,8 @@ Result<std::unique_ptr<WeightMap>> plan_weights(const gguf::GgufFile& file, Mode
   config.vocabulary_size = static_cast<uint32_t>(map->dense.embedding.rows);
   plan.optional_vector("rope_freqs.weight", config.ropes.front().rotated_dim / 2,
                        map->dense.rope_divisors);
-  plan.vector("output_norm.weight", config.hidden_size, map->dense.output_norm);
+  plan.vector(fmt::format("{}.weight", config.architecture->output_norm), config.hidden_size,
+              map->dense.output_norm);
   map->output_is_embedding = !plan.has("output.weight");
   if (!map->output_is_embedding)
     plan.dense("output.weight", config.vocabulary_size, config.hidden_size, map->dense.output);

@@ -70,10 +70,19 @@ struct LatentWeights {
   const Matrix& value_rows() const { return key_value_up.present() ? key_value_up : value_up; }
 };
 
+/// A gated short convolution; see backend/cpu/short_convolution.h.
+struct ConvolutionWeights {
+  Matrix in;        ///< [3 · hidden][hidden]
+  Matrix channels;  ///< [hidden][convolution_width], as the file has them
+  Matrix taps;      ///< [convolution_width][hidden], the same transposed
+  Matrix out;       ///< [hidden][hidden]
+};
+
 struct LayerWeights {
   Matrix mixer_norm;  ///< [1][hidden]
   AttentionWeights attention;
   LatentWeights latent;
+  ConvolutionWeights convolution;
   Matrix ffn_norm;  ///< [1][hidden]
 
   Matrix router;          ///< [experts][hidden]; absent in a dense layer

@@ -124,6 +124,54 @@ TEST(WeightMap, QueryKeyAndValueMayBeOneTensor) {
   EXPECT_EQ(extent_of(layer.attention.value.weight).bytes, 32u * 64 * 4);
 }
 
+/// Layer 1 of the sketch with latent attention: 4 heads whose keys have 12 + 8 dimensions and whose
+/// values have 12, made from 32.
+ModelSketch latent_sketch() {
+  ModelSketch sketch;
+  sketch.rename_architecture("deepseek2")
+      .set("deepseek2.block_count", uint32_t{1})
+      .set("deepseek2.attention.head_count_kv", uint32_t{1})
+      .set("deepseek2.attention.kv_lora_rank", uint32_t{32})
+      .set("deepseek2.attention.key_length_mla", uint32_t{20})
+      .set("deepseek2.attention.value_length_mla", uint32_t{12})
+      .set("deepseek2.rope.dimension_count", uint32_t{8});
+  for (const char* part :
+       {"attn_q", "attn_k", "attn_v", "attn_output", "attn_q_norm", "attn_k_norm"})
+    sketch.erase_tensor(fmt::format("blk.0.{}.weight", part));
+  return sketch.set_tensor("blk.0.attn_q.weight", Dtype::f32, {64, 80})
+      .set_tensor("blk.0.attn_kv_a_mqa.weight", Dtype::f32, {64, 40})
+      .set_tensor("blk.0.attn_kv_a_norm.weight", Dtype::f32, {32})
+      .set_tensor("blk.0.attn_output.weight", Dtype::f32, {48, 64});
+}
+
+TEST(WeightMap, LatentAttentionHasAMatrixForEachHead) {
+  const Planned planned = plan(latent_sketch()
+                                   .set_tensor("blk.0.attn_k_b.weight", Dtype::f32, {12, 32, 4})
+                                   .set_tensor("blk.0.attn_v_b.weight", Dtype::f32, {32, 12, 4}));
+  ASSERT_TRUE(planned.map.ok()) << planned.map.error().message;
+  const LatentWeights& latent = (*planned).dense.layers[0].latent;
+  expect_shape(latent.query, 80, 64);
+  expect_shape(latent.latent_down, 40, 64);
+  expect_shape(latent.key_up, 4 * 32, 12);
+  expect_shape(latent.value_rows(), 4 * 12, 32);
+  EXPECT_FALSE(latent.query_down.present());
+  EXPECT_EQ((*planned).transposed_bytes(), 0u);
+  expect_error(latent_sketch()
+                   .set_tensor("blk.0.attn_k_b.weight", Dtype::f32, {12, 32, 2})
+                   .set_tensor("blk.0.attn_v_b.weight", Dtype::f32, {32, 12, 4}),
+               ErrorKind::corrupt, "'blk.0.attn_k_b.weight' has shape [12, 32, 2]");
+}
+
+TEST(WeightMap, OlderLatentFilesHaveKeysAndValuesInOneMatrix) {
+  const Planned planned =
+      plan(latent_sketch().set_tensor("blk.0.attn_kv_b.weight", Dtype::f32, {32, 96}));
+  ASSERT_TRUE(planned.map.ok()) << planned.map.error().message;
+  const LatentWeights& latent = (*planned).dense.layers[0].latent;
+  expect_shape(latent.value_rows(), 96, 32);
+  expect_shape(latent.key_up, 4 * 32, 12);
+  EXPECT_EQ((*planned).transposed_bytes(), 4u * 32 * 12 * sizeof(float));
+}
+
 TEST(WeightMap, BiasesAreAddedWhereTheFileHasThem) {
   const Planned planned = plan(ModelSketch()
                                    .set_tensor("blk.0.attn_q.bias", Dtype::f32, {64})

@@ -109,6 +109,20 @@ TEST_P(Elementwise, SiluMultiply) {
   });
 }
 
+TEST_P(Elementwise, Convolve) {
+  SKIP_UNLESS_OWN(convolve);
+  sweep([&](FloatKind kind, size_t n, size_t offset, Random& random) {
+    const size_t width = n % 4 + 2;
+    const size_t stride = n + offset;
+    Bytes x = placed(make_floats(kind, (width - 1) * stride + n, random), offset);
+    Bytes taps = placed(make_floats(FloatKind::ordinary, width * n, random), (offset + 3) % 16);
+    Output got(n, offset), wanted(n, offset);
+    table().convolve(x.as<float>(), stride, taps.as<float>(), n, width, n, got.data());
+    reference().convolve(x.as<float>(), stride, taps.as<float>(), n, width, n, wanted.data());
+    expect_same(got, wanted);
+  });
+}
+
 /// SiLU shows exp in full: floats of every exponent and many mantissas, both signs.
 TEST_P(Elementwise, SiluOverTheWholeRange) {
   SKIP_UNLESS_OWN(silu_multiply);

@@ -5,6 +5,7 @@
 #include "backend/cpu/attention.h"
 #include "backend/cpu/expert_tiles.h"
 #include "backend/cpu/latent_attention.h"
+#include "backend/cpu/short_convolution.h"
 
 namespace sluice {
 namespace {
@@ -16,6 +17,8 @@ std::unique_ptr<TokenMixer> make_mixer(MixerKind kind, const CpuContext& cpu,
       return std::make_unique<Attention>(cpu, ropes);
     case MixerKind::latent_attention:
       return std::make_unique<LatentAttention>(cpu, ropes);
+    case MixerKind::short_convolution:
+      return std::make_unique<ShortConvolution>(cpu);
   }
   CHECK(false);
 }

@@ -61,6 +61,7 @@ void fill(KernelTable& table) {
   table.add = add;
   table.add_scaled = add_scaled;
   table.silu_multiply = silu_multiply;
+  table.convolve = convolve;
   table.softmax = softmax;
   table.rope_neox = rope_neox;
   table.rope_adjacent = rope_adjacent;
