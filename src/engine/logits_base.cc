@@ -103,9 +103,9 @@ Result<BaseRow> LogitsBaseReader::row(uint32_t chunk, uint32_t index) {
       .scale = head.scale,
       .lowest = head.lowest,
       .codes = std::span(row_).subspan(sizeof(head) / sizeof(uint16_t), shape_.vocabulary_size)};
-  // A NaN fails both comparisons.
+  // A NaN fails both comparisons, and so does an endless scale.
   const bool possible = std::isfinite(row.lowest) && row.scale >= 0 &&
-                        row.scale * kLogitsBaseCodeMax + row.lowest <= kLogProbabilityMax;
+                        row.scale * std::ranges::max(row.codes) + row.lowest <= kLogProbabilityMax;
   if (possible) return row;
   return make_error(ErrorKind::corrupt,
                     "{}: chunk {}, position {}: log-probabilities from {} in steps of {} are not "
