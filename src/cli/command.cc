@@ -136,6 +136,7 @@ void declare_program(CLI::App& app, int& exit_code) {
   add_inspect(app, exit_code);
   add_bench(app, exit_code);
   add_eval(app, exit_code);
+  add_perplexity(app, exit_code);
   add_tokenize(app, exit_code);
   add_detokenize(app, exit_code);
   add_trace(app, exit_code);

@@ -73,6 +73,7 @@ std::string_view demo_licence();
 void add_demo(CLI::App& app, int& exit_code);
 void add_run(CLI::App& app, int& exit_code);
 void add_eval(CLI::App& app, int& exit_code);
+void add_perplexity(CLI::App& app, int& exit_code);
 void add_tokenize(CLI::App& app, int& exit_code);
 void add_detokenize(CLI::App& app, int& exit_code);
 void add_inspect(CLI::App& app, int& exit_code);

@@ -1,12 +1,15 @@
-// What the Linux files of this folder share: a descriptor that closes itself, and pread that does
-// not stop at signals. For os/*.cc only; any thread.
+// What the Linux files of this folder share: a descriptor that closes itself, pread that does not
+// stop at signals, and the folder of a file. For os/*.cc only; any thread.
 #pragma once
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <string>
 #include <utility>
 
 namespace sluice::os {
@@ -35,6 +38,16 @@ inline int64_t read_once(int descriptor, std::byte* buffer, size_t bytes, uint64
     count = pread(descriptor, buffer, bytes, static_cast<off_t>(offset));
   } while (count < 0 && errno == EINTR);
   return count < 0 ? -errno : count;
+}
+
+/// The folder that holds, or would hold, a file.
+inline std::string folder_of(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+inline Descriptor open_folder(const std::string& folder) {
+  return Descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
 }  // namespace sluice::os

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "testing/temp_folder.h"
 #include "tests/cli/program.h"
 
 namespace sluice::cli_test {
@@ -166,6 +167,21 @@ TEST(Json, InspectHasTheDocumentedFields) {
   EXPECT_EQ(object["can_run"], true);
   EXPECT_EQ(object["floors"]["cache_experts"], 32);
   EXPECT_EQ(object["floors"]["slots_per_layer"], 4);
+}
+
+TEST(Json, PerplexityHasTheDocumentedFields) {
+  const TempFolder folder;
+  const std::string text = folder.write("text", "In the beginning was the word");
+  const std::string base = folder.path() + "/base";
+  const Paths fields = documented("### perplexity", "JSON: one object.");
+  const json alone = object_of({"perplexity", model_path(), "-f", text, "--ctx", "4",
+                                "--save-logits", base, "--json", "--quiet"});
+  Paths without_base = fields;
+  std::erase_if(without_base, [](const std::string& path) { return path.starts_with("base."); });
+  EXPECT_EQ(leaves_of(alone), without_base);
+  EXPECT_EQ(leaves_of(object_of(
+                {"perplexity", model_path(), "--logits-base", base, "--json", "--quiet"})),
+            fields);
 }
 
 TEST(Json, RunGivesTheTextItsIdsAndTheirHash) {
