@@ -88,13 +88,14 @@ class Backend {
   /// For tokens [first, first + count): normalises the FFN input and chooses experts by it.
   virtual void route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) = 0;
 
-  /// logits[i] = router of layers[i] · norm_of_that_layer(hidden), without biases: what route()
-  /// sees before its softmax if `hidden`, one token's state, reached that layer as it is. A guess
-  /// about later layers; it leaves all that belongs to the other stages untouched, so it may run
-  /// between any two of them. All routers share one parallel step, and each gives the bits that it
-  /// gives alone. REQUIRES: at most kPredictLayersMax layers. `logits` is [layer of the
-  /// call][expert_count].
-  virtual void predict(std::span<const uint32_t> layers, const float* hidden, float* logits) = 0;
+  /// scores[i] = what the router of layers[i] would rank its experts by if `hidden`, one token's
+  /// state, reached that layer as it is: its logits, or where a bias takes part in choosing only,
+  /// what that is added to, with it. (Groups are left out: the next one may well be eligible after
+  /// all.) A guess about later layers; it leaves all that belongs to the other stages untouched, so
+  /// it may run between any two of them. All routers share one parallel step, and each gives the
+  /// bits that it gives alone. REQUIRES: at most kPredictLayersMax layers. `scores` is [layer of
+  /// the call][expert_count].
+  virtual void predict(std::span<const uint32_t> layers, const float* hidden, float* scores) = 0;
 
   /// activated = silu(gate · input) · (up · input) for every pair of the works.
   virtual void expert_gate_up(std::span<const ExpertWork> works, const BatchBuffers& batch) = 0;

@@ -90,8 +90,7 @@ std::span<const Prediction> Predictor::ask(uint32_t next_layer, const TokenState
   return {predictions_.data(), target_count_};
 }
 
-/// What the target's experts are ranked by. (A model with a router bias will want it added here, as
-/// its selection does; no supported model has one yet.)
+/// What the target's experts are ranked by.
 std::span<const float> Predictor::scores_of(size_t target, uint32_t distance,
                                             const TokenState& state) {
   const std::span<const float> logits = logits_of(target);

@@ -36,7 +36,7 @@ struct Prediction {
   uint32_t layer = 0;
   uint32_t distance = 0;                 ///< layers between asking and being computed
   std::span<const uint32_t> experts;     ///< the most likely first
-  std::span<const float> router_logits;  ///< as the router gave them, before any correction
+  std::span<const float> router_logits;  ///< as Backend::predict() gave them, not corrected
 };
 
 class Predictor {

@@ -37,7 +37,7 @@ class CpuBackend final : public Backend {
   void prepare_ffn(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override;
   void route_early(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override;
   void route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override;
-  void predict(std::span<const uint32_t> layers, const float* hidden, float* logits) override;
+  void predict(std::span<const uint32_t> layers, const float* hidden, float* scores) override;
   void expert_gate_up(std::span<const ExpertWork> works, const BatchBuffers& batch) override;
   void expert_down(std::span<const ExpertWork> works, const BatchBuffers& batch) override;
   void combine(size_t layer, size_t token_count, const BatchBuffers& batch) override;
@@ -67,6 +67,7 @@ class CpuBackend final : public Backend {
                        size_t stride) const;
   float shared_share(size_t layer, size_t token, const BatchBuffers& batch) const;
   void choose(size_t layer, size_t first, size_t count, const BatchBuffers& batch);
+  void apply_gating(std::span<float> logits) const;
   void score_experts(const LayerWeights& weights, std::span<float> scores,
                      std::span<float> selection) const;
   void write_ffn_input(size_t first, size_t count, const BatchBuffers& batch);

@@ -5,25 +5,36 @@ namespace sluice {
 
 /// A norm takes less time than waking the pool does, so the caller's thread does them all; the
 /// routers then go to the pool together, which pays for the waking once.
-void CpuBackend::predict(std::span<const uint32_t> layers, const float* hidden, float* logits) {
+void CpuBackend::predict(std::span<const uint32_t> layers, const float* hidden, float* scores) {
   CHECK(layers.size() <= kPredictLayersMax);
   MatmulJob jobs[kPredictLayersMax];
   for (size_t i = 0; i < layers.size(); ++i) {
     const LayerWeights& weights = cpu_.map.dense.layers[layers[i]];
     const ActivationFormat format = format_of(weights.router);
     const ActivationRows& rows = scratch_.predict_input.rows(format);
-    cpu_.kernels.rms_norm(hidden, floats_of(weights.ffn_norm), cpu_.config.rms_epsilon,
-                          cpu_.config.hidden_size, scratch_.predict_norm);
-    write_activations(cpu_.kernels, format, scratch_.predict_norm, 0, cpu_.config.hidden_size,
+    const float* input = hidden;
+    if (!cpu_.config.architecture->router_sees_layer_input) {
+      cpu_.kernels.rms_norm(hidden, floats_of(weights.ffn_norm), cpu_.config.rms_epsilon,
+                            cpu_.config.hidden_size, scratch_.predict_norm);
+      input = scratch_.predict_norm;
+    }
+    write_activations(cpu_.kernels, format, input, 0, cpu_.config.hidden_size,
                       cpu_.config.hidden_size, rows.row(i));
     jobs[i] = {.weights = weights.router,
                .activations = rows.row(i),
                .activation_stride = rows.stride,
                .token_count = 1,
-               .out = logits + i * cpu_.config.expert_count,
+               .out = scores + i * cpu_.config.expert_count,
                .out_stride = weights.router.rows};
   }
   cpu_.multiply({jobs, layers.size()});
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const LayerWeights& weights = cpu_.map.dense.layers[layers[i]];
+    cpu_.add_bias(weights.router_bias, jobs[i].out);
+    if (!weights.selection_bias.present()) continue;
+    apply_gating({jobs[i].out, weights.router.rows});
+    cpu_.add_bias(weights.selection_bias, jobs[i].out);
+  }
 }
 
 }  // namespace sluice

@@ -131,14 +131,18 @@ void CpuBackend::choose(size_t layer, size_t first, size_t count, const BatchBuf
   });
 }
 
+void CpuBackend::apply_gating(std::span<float> logits) const {
+  if (cpu_.config.gating.function == GatingFunction::softmax)
+    cpu_.kernels.softmax(logits.data(), logits.size());
+  if (cpu_.config.gating.function == GatingFunction::sigmoid)
+    for (float& logit : logits) logit = sigmoid_f32(logit);
+}
+
 /// Logits become scores, and what experts are chosen by.
 void CpuBackend::score_experts(const LayerWeights& weights, std::span<float> scores,
                                std::span<float> selection) const {
   cpu_.add_bias(weights.router_bias, scores.data());
-  if (cpu_.config.gating.function == GatingFunction::softmax)
-    cpu_.kernels.softmax(scores.data(), scores.size());
-  if (cpu_.config.gating.function == GatingFunction::sigmoid)
-    for (float& score : scores) score = sigmoid_f32(score);
+  apply_gating(scores);
   std::ranges::copy(scores, selection.begin());
   cpu_.add_bias(weights.selection_bias, selection.data());
   limit_to_groups(cpu_.config.gating, selection);
