@@ -109,6 +109,41 @@ TEST_P(Elementwise, SiluMultiply) {
   });
 }
 
+TEST_P(Elementwise, SigmoidMultiply) {
+  SKIP_UNLESS_OWN(sigmoid_multiply);
+  sweep([&](FloatKind kind, size_t n, size_t offset, Random& random) {
+    const std::vector<float> ups = make_floats(kind, n, random);
+    Bytes gate = placed(make_floats(kind, n, random), offset);
+    Output got(ups, offset), wanted(ups, offset);
+    table().sigmoid_multiply(gate.as<float>(), got.data(), n, got.data());
+    reference().sigmoid_multiply(gate.as<float>(), wanted.data(), n, wanted.data());
+    expect_same(got, wanted);
+  });
+}
+
+TEST_P(Elementwise, SwigluLimited) {
+  SKIP_UNLESS_OWN(swiglu_limited);
+  sweep([&](FloatKind kind, size_t n, size_t offset, Random& random) {
+    const std::vector<float> gates = make_floats(kind, n, random);
+    Bytes up = placed(make_floats(kind, n, random), (offset + 5) % 16);
+    Output got(gates, offset), wanted(gates, offset);
+    table().swiglu_limited(got.data(), up.as<float>(), 0.7f, n, got.data());
+    reference().swiglu_limited(wanted.data(), up.as<float>(), 0.7f, n, wanted.data());
+    expect_same(got, wanted);
+  });
+}
+
+TEST_P(Elementwise, SetLength) {
+  SKIP_UNLESS_OWN(set_length);
+  sweep([&](FloatKind kind, size_t n, size_t offset, Random& random) {
+    const std::vector<float> x = make_floats(kind, n, random);
+    Output got(x, offset), wanted(x, offset);
+    table().set_length(got.data(), 0.5f, 1e-6f, n);
+    reference().set_length(wanted.data(), 0.5f, 1e-6f, n);
+    expect_same(got, wanted);
+  });
+}
+
 /// SiLU shows exp in full: floats of every exponent and many mantissas, both signs.
 TEST_P(Elementwise, SiluOverTheWholeRange) {
   SKIP_UNLESS_OWN(silu_multiply);
