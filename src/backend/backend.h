@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <span>
 
-#include "backend/kv_cache.h"
+#include "backend/sequence_state.h"
 #include "model/expert_layout.h"
 
 namespace sluice {
@@ -74,9 +74,9 @@ class Backend {
 
   /// hidden += mixer(norm(hidden)) for `token_count` tokens (at most the ubatch size) at positions
   /// first_position …: attention, or what the layer has in its place. What later tokens need of
-  /// these, their keys and values, is appended to the cache.
-  virtual void mix_tokens(size_t layer, size_t first_position, size_t token_count, KvCache& cache,
-                          float* hidden) = 0;
+  /// these goes into the state.
+  virtual void mix_tokens(size_t layer, size_t first_position, size_t token_count,
+                          SequenceState& state, float* hidden) = 0;
 
   /// For tokens [first, first + count): normalises the FFN input.
   virtual void prepare_ffn(size_t layer, size_t first, size_t count, const BatchBuffers& batch) = 0;

@@ -44,8 +44,7 @@ const Ledger& Engine::ledger() const {
 /// The plan keeps memory for one session; a further one must find its own within the budget.
 Status Engine::check_room_for_session() const {
   if (impl_->ledger.bytes(MemoryUse::kv) == 0) return {};
-  const uint64_t bytes =
-      KvCache::bytes_for(impl_->model->config(), impl_->mode.context_tokens, impl_->kv_type());
+  const uint64_t bytes = SequenceState::bytes_for(impl_->model->config(), impl_->sequence_limits());
   if (impl_->ledger.total_bytes() + bytes <= impl_->mode.budget_bytes) return {};
   return make_error(ErrorKind::memory,
                     "another session needs {} for its KV cache and the budget of {} is used; "
@@ -55,15 +54,15 @@ Status Engine::check_room_for_session() const {
 
 Result<std::unique_ptr<Session>> Engine::new_session() {
   if (Status room = check_room_for_session(); !room) return room.error();
-  auto cache = KvCache::allocate(impl_->model->config(), impl_->mode.context_tokens,
-                                 impl_->kv_type(), impl_->ledger);
-  if (!cache) {
+  auto sequence =
+      SequenceState::allocate(impl_->model->config(), impl_->sequence_limits(), impl_->ledger);
+  if (!sequence) {
     const size_t fit = impl_->context_tokens_fit;
-    if (fit == 0 || fit >= impl_->mode.context_tokens) return cache.error();
-    return make_error(cache.error().kind, "{}; --ctx {} is the longest context that fits",
-                      cache.error().message, fit);
+    if (fit == 0 || fit >= impl_->mode.context_tokens) return sequence.error();
+    return make_error(sequence.error().kind, "{}; --ctx {} is the longest context that fits",
+                      sequence.error().message, fit);
   }
-  auto state = std::make_unique<SessionState>(*impl_, std::move(*cache));
+  auto state = std::make_unique<SessionState>(*impl_, std::move(*sequence));
   return std::unique_ptr<Session>(new Session(std::move(state)));
 }
 

@@ -116,11 +116,16 @@ class Session {
   /// Appends one token.
   Status decode(text::TokenId token);
 
-  /// [vocabulary] of the last token; empty before the first. Valid until the next
-  /// step.
+  /// [vocabulary] of the last token; empty before the first, or when tokens were forgotten. Valid
+  /// until the next step.
   std::span<const float> logits() const;
   std::span<const text::TokenId> tokens() const;
   size_t position() const { return tokens().size(); }
+  /// Forgets all tokens but a common beginning of the session's and these, and returns how long it
+  /// is: for a prompt that goes on from an earlier one. At least the last of `tokens` is always
+  /// left to be run, and often more: layers that keep no more than they need can only go back to
+  /// where a prompt ended. Before the next step there are no logits.
+  size_t keep_prefix(std::span<const text::TokenId> tokens);
   /// Forgets all tokens.
   void reset();
 

@@ -18,6 +18,9 @@ struct Engine::Impl {
   Impl(const EngineOptions& engine_options, const Log& engine_log, const std::atomic<bool>* flag)
       : options(engine_options), log(engine_log), stop(flag) {}
 
+  SequenceState::Limits sequence_limits() const {
+    return {mode.context_tokens, ubatch_tokens, kv_type()};
+  }
   KvType kv_type() const {
     if (options.kv == KvFormat::q8_0) return KvType::q8_0;
     return options.kv == KvFormat::f32 ? KvType::f32 : KvType::f16;
@@ -29,6 +32,7 @@ struct Engine::Impl {
   Ledger ledger;
   ModelFacts facts;
   RunMode mode;
+  size_t ubatch_tokens = 0;
   size_t context_tokens_fit = 0;  ///< the longest context that the budget holds
 
   const kernels::KernelTable* kernels = nullptr;
@@ -60,22 +64,27 @@ Status make_lookahead(Engine::Impl& impl, const MemoryPlan& memory);
 
 /// A session's sequence; engine/session.cc.
 struct SessionState {
-  SessionState(Engine::Impl& owner, KvCache cache)
+  SessionState(Engine::Impl& owner, SequenceState state)
       : engine(owner),
-        kv(std::move(cache)),
+        sequence(std::move(state)),
         logits(owner.facts.vocabulary_size),
         next_logits(owner.facts.vocabulary_size) {
-    tokens.reserve(kv.context_token_max());
+    tokens.reserve(sequence.context_token_max());
   }
 
   Status append(std::span<const text::TokenId> added, LogitsWanted wanted,
                 const LogitsReceiver* receiver);
 
+  Status check(std::span<const text::TokenId> added) const;
+  Status run(std::span<const text::TokenId> added, LogitsWanted wanted,
+             const LogitsReceiver* receiver);
+
   Engine::Impl& engine;
-  KvCache kv;
-  std::vector<text::TokenId> tokens;
+  SequenceState sequence;             ///< may stand before the end of `tokens`
+  std::vector<text::TokenId> tokens;  ///< that belong to the session
   std::vector<float> logits;
   std::vector<float> next_logits;  ///< of a step that may yet fail
+  bool has_logits = false;
 };
 
 }  // namespace sluice

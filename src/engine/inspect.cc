@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "backend/kv_cache.h"
+#include "backend/sequence_state.h"
 #include "engine/model_files.h"
 
 namespace sluice {
@@ -109,9 +109,9 @@ Status describe_run(const gguf::GgufFile& file, ModelReport& report,
   report.layer_count = config->layer_count();
   report.context_trained_tokens = config->context_trained_tokens;
   report.router = describe_router(*config);
-  report.kv_bytes_per_token_f16 = KvCache::bytes_per_token(*config, KvType::f16);
-  report.kv_bytes_per_token_f32 = KvCache::bytes_per_token(*config, KvType::f32);
-  report.kv_bytes_per_token_q8_0 = KvCache::bytes_per_token(*config, KvType::q8_0);
+  report.kv_bytes_per_token_f16 = SequenceState::bytes_per_token(*config, KvType::f16);
+  report.kv_bytes_per_token_f32 = SequenceState::bytes_per_token(*config, KvType::f32);
+  report.kv_bytes_per_token_q8_0 = SequenceState::bytes_per_token(*config, KvType::q8_0);
   auto weights = plan_weights(file, *config);
   if (!weights) return weights.error();
   report.dense_bytes_per_token = (*weights)->dense_bytes_per_token();

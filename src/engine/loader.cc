@@ -80,8 +80,10 @@ MemoryPlan make_memory_plan(const Engine::Impl& impl) {
       .process_bytes = os::resident_bytes(),
       .dense_bytes = impl.model->dense_arena_bytes(),
       .io_bytes = kIoBytes,
-      .kv_bytes_per_token = KvCache::bytes_per_token(config, impl.kv_type()) +
+      .kv_bytes_per_token = SequenceState::bytes_per_token(config, impl.kv_type()) +
                             (backend_bytes(1, 1 + kMany) - backend_bytes(1, 1)) / kMany,
+      .kv_fixed_bytes =
+          SequenceState::fixed_bytes(config, impl.options.ubatch_tokens, impl.kv_type()),
       .ubatch_bytes_per_token = (backend_bytes(kMany, 1) - backend_bytes(0, 1)) / kMany + 1,
       .batch_bytes_per_token =
           (step_bytes(2 * kMany, 2 * kMany) - step_bytes(2 * kMany, kMany)) / kMany + 1,
@@ -165,6 +167,7 @@ Status open_engine(const std::string& path, Engine::Impl& impl) {
   const MemoryPlan memory = make_memory_plan(impl);
   for (const std::string& note : memory.notes) impl.log.info("{}", note);
   impl.mode.context_tokens = memory.context_tokens;
+  impl.ubatch_tokens = memory.ubatch_tokens;
   impl.context_tokens_fit = memory.context_tokens_fit;
   impl.mode.budget_bytes = memory.budget_bytes;
   impl.mode.budget_reason = memory.budget_reason;

@@ -52,7 +52,8 @@ size_t choose_context(const EngineOptions& options, const MemoryNeeds& needs, ui
 /// Everything but the expert cache and what it lends.
 uint64_t fixed_bytes(const MemoryNeeds& needs, const MemoryPlan& plan) {
   return needs.process_bytes + kSmallAllocations + needs.dense_bytes + needs.io_bytes +
-         needs.fixed_scratch_bytes + plan.context_tokens * needs.kv_bytes_per_token +
+         needs.fixed_scratch_bytes + needs.kv_fixed_bytes +
+         plan.context_tokens * needs.kv_bytes_per_token +
          plan.ubatch_tokens * needs.ubatch_bytes_per_token + needs.batch_bytes_per_token;
 }
 

@@ -18,6 +18,7 @@ struct MemoryNeeds {
   uint64_t dense_bytes = 0;
   uint64_t io_bytes = 0;
   uint64_t kv_bytes_per_token = 0;
+  uint64_t kv_fixed_bytes = 0;          ///< windows and running states, however long the context
   uint64_t ubatch_bytes_per_token = 0;  ///< backend scratch
   uint64_t batch_bytes_per_token = 0;   ///< forward pass: experts' inputs and outputs
   uint64_t step_bytes_per_token = 0;    ///< forward pass: states of all tokens of a prompt

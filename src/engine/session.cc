@@ -4,6 +4,13 @@
 #include "engine/engine_impl.h"
 
 namespace sluice {
+namespace {
+
+size_t less_one(size_t count) {
+  return count > 0 ? count - 1 : 0;
+}
+
+}  // namespace
 
 Session::Session(std::unique_ptr<SessionState> state) : state_(std::move(state)) {}
 Session::~Session() = default;
@@ -21,33 +28,67 @@ Status Session::decode(text::TokenId token) {
 }
 
 std::span<const float> Session::logits() const {
-  return state_->tokens.empty() ? std::span<const float>{} : std::span<const float>(state_->logits);
+  return state_->has_logits ? std::span<const float>(state_->logits) : std::span<const float>{};
 }
 
 std::span<const text::TokenId> Session::tokens() const {
   return state_->tokens;
 }
 void Session::reset() {
-  state_->tokens.clear();
+  keep_prefix({});
 }
 
-/// Runs the tokens in steps. If one fails, the session stands where it stood before the call:
-/// keys and values beyond its tokens are never looked at.
-Status SessionState::append(std::span<const text::TokenId> added, LogitsWanted wanted,
-                            const LogitsReceiver* receiver) {
+size_t Session::keep_prefix(std::span<const text::TokenId> wanted) {
+  const auto [ours, theirs] = std::ranges::mismatch(state_->tokens, wanted);
+  const auto common = static_cast<size_t>(ours - state_->tokens.begin());
+  const size_t kept = state_->sequence.rewind(std::min(common, less_one(wanted.size())));
+  state_->has_logits &= kept == state_->tokens.size();
+  state_->tokens.resize(kept);
+  return kept;
+}
+
+Status SessionState::check(std::span<const text::TokenId> added) const {
   CHECK(!added.empty());
-  const size_t before = tokens.size();
-  if (added.size() > kv.context_token_max() - before)
+  const size_t room = sequence.context_token_max() - tokens.size();
+  if (added.size() > room)
     return make_error(ErrorKind::usage,
                       "a prompt of {} tokens{} does not fit the context of {}; raise --ctx or "
                       "shorten the prompt",
-                      added.size(), before > 0 ? fmt::format(" behind {} others", before) : "",
-                      kv.context_token_max());
+                      added.size(),
+                      tokens.empty() ? "" : fmt::format(" behind {} others", tokens.size()),
+                      sequence.context_token_max());
   for (const text::TokenId token : added)
     if (token < 0 || static_cast<size_t>(token) >= engine.facts.vocabulary_size)
       return make_error(ErrorKind::usage, "{} is not a token of this model", token);
+  return {};
+}
+
+/// If a step fails, the session stands where it stood before the call. What the step had
+/// overwritten by then is made again from the tokens, when the next step needs it.
+Status SessionState::append(std::span<const text::TokenId> added, LogitsWanted wanted,
+                            const LogitsReceiver* receiver) {
+  if (Status valid = check(added); !valid) return valid;
   const IdleFill::Request request(*engine.idle_fill);
   if (added.size() > 1) engine.store->mark();
+  const size_t before = tokens.size();
+  Status done;
+  if (sequence.position() < before)
+    done = run(std::span(tokens).subspan(sequence.position()), LogitsWanted::none, nullptr);
+  if (done.ok()) done = run(added, wanted, receiver);
+  if (!done) {
+    sequence.rewind(before);
+    return done;
+  }
+  tokens.insert(tokens.end(), added.begin(), added.end());
+  logits.swap(next_logits);
+  has_logits = true;
+  if (added.size() > 1) sequence.take_snapshot();
+  return {};
+}
+
+/// Runs tokens behind those that the sequence has seen, in steps.
+Status SessionState::run(std::span<const text::TokenId> added, LogitsWanted wanted,
+                         const LogitsReceiver* receiver) {
   bool finite = true;
   const auto sink = [&](std::span<const float> rows, size_t count) {
     finite &= std::ranges::all_of(rows, [](float value) { return std::isfinite(value); });
@@ -61,19 +102,14 @@ Status SessionState::append(std::span<const text::TokenId> added, LogitsWanted w
     const bool last = first + step.size() == added.size();
     const LogitsWanted now = last || wanted == LogitsWanted::all ? wanted : LogitsWanted::none;
     engine.working_memory->make_room(step.size());
-    Status done = engine.forward->step(step, tokens.size(), kv, now, sink, engine.stop);
-    if (done.ok() && !finite)
-      done = make_error(ErrorKind::corrupt,
+    if (Status done = engine.forward->step(step, sequence, now, sink, engine.stop); !done)
+      return done;
+    if (!finite)
+      return make_error(ErrorKind::corrupt,
                         "{}: the logits at position {} are not finite; the "
                         "file may be damaged",
-                        engine.facts.file_name, tokens.size());
-    if (!done) {
-      tokens.resize(before);
-      return done;
-    }
-    tokens.insert(tokens.end(), step.begin(), step.end());
+                        engine.facts.file_name, sequence.position() - step.size());
   }
-  logits.swap(next_logits);
   return {};
 }
 

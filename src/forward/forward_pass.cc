@@ -8,9 +8,10 @@
 
 namespace sluice {
 
-Status ForwardPass::step(std::span<const int32_t> tokens, size_t first_position, KvCache& cache,
-                         LogitsWanted wanted, const LogitsSink& sink,
-                         const std::atomic<bool>* stop) {
+Status ForwardPass::step(std::span<const int32_t> tokens, SequenceState& state, LogitsWanted wanted,
+                         const LogitsSink& sink, const std::atomic<bool>* stop) {
+  const size_t first_position = state.position();
+  state.begin_step(tokens.size());
   place_buffers(tokens.size());
   backend_.embed(tokens, hidden_);
   store_.begin_tokens(static_cast<uint32_t>(tokens.size()));
@@ -30,16 +31,17 @@ Status ForwardPass::step(std::span<const int32_t> tokens, size_t first_position,
                        .first_position = first_position + first,
                        .tokens_behind = behind,
                        .ranking = goes_on ? Ranking::recency : Ranking::worth};
-      if (Status done = run_layer(layer, part, cache, stop); !done) return done;
+      if (Status done = run_layer(layer, part, state, stop); !done) return done;
     }
   }
 
+  state.end_step();
   if (lookahead_ != nullptr) lookahead_->end_step();
   give_logits(tokens.size(), wanted, sink);
   return {};
 }
 
-Status ForwardPass::run_layer(uint32_t layer, const Batch& part, KvCache& cache,
+Status ForwardPass::run_layer(uint32_t layer, const Batch& part, SequenceState& state,
                               const std::atomic<bool>* stop) {
   const size_t ubatch = limits_.ubatch_token_max;
   batch_.hidden = hidden_ + part.first * config_.hidden_size;
@@ -58,7 +60,7 @@ Status ForwardPass::run_layer(uint32_t layer, const Batch& part, KvCache& cache,
       return make_error(ErrorKind::interrupted, "interrupted");
     }
     backend_.mix_tokens(layer, part.first_position + first,
-                        std::min(ubatch, part.token_count - first), cache,
+                        std::min(ubatch, part.token_count - first), state,
                         batch_.hidden + first * config_.hidden_size);
   }
 

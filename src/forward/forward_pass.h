@@ -7,9 +7,8 @@
 // of the experts' outputs, and attention and routing work through a batch in ubatches. Results do
 // not depend on how tokens are cut.
 //
-// After construction only reading experts can fail (or being stopped): then the step is void, the
-// positions it would have filled may be used again, and the pass is ready for the next step. One
-// thread at a time.
+// After construction only reading experts can fail (or being stopped): then the step is void, its
+// caller rewinds the state, and the pass is ready for the next step. One thread at a time.
 #pragma once
 
 #include <atomic>
@@ -50,11 +49,10 @@ class ForwardPass {
                                                    const ForwardLimits& limits, Ledger& ledger);
   ~ForwardPass();
 
-  /// Runs `tokens` (at most step_token_max) at positions first_position … and appends their keys
-  /// and values to the cache. REQUIRES: ids within the vocabulary, positions within the cache, and
-  /// memory for so many tokens reserved.
-  Status step(std::span<const int32_t> tokens, size_t first_position, KvCache& cache,
-              LogitsWanted wanted, const LogitsSink& sink, const std::atomic<bool>* stop);
+  /// Runs `tokens` (at most step_token_max) behind those that the state has seen. REQUIRES: ids
+  /// within the vocabulary, positions within the context, and memory for so many tokens reserved.
+  Status step(std::span<const int32_t> tokens, SequenceState& state, LogitsWanted wanted,
+              const LogitsSink& sink, const std::atomic<bool>* stop);
 
   const ForwardLimits& limits() const { return limits_; }
 
@@ -81,7 +79,7 @@ class ForwardPass {
     Ranking ranking = Ranking::worth;
   };
   void place_buffers(size_t token_count);
-  Status run_layer(uint32_t layer, const Batch& part, KvCache& cache,
+  Status run_layer(uint32_t layer, const Batch& part, SequenceState& state,
                    const std::atomic<bool>* stop);
   Status run_experts(uint32_t layer, const Batch& part, const std::atomic<bool>* stop);
   void compute_dense_ffn(uint32_t layer, size_t token_count);

@@ -44,7 +44,7 @@ class LookingBackend final : public Backend {
     if (on_computing) on_computing();
   }
   void embed(std::span<const int32_t>, float*) override {}
-  void mix_tokens(size_t, size_t, size_t, KvCache&, float*) override {}
+  void mix_tokens(size_t, size_t, size_t, SequenceState&, float*) override {}
   void route(size_t, size_t, size_t, const BatchBuffers&) override {}
   void predict(std::span<const uint32_t>, const float*, float*) override {}
   void combine(size_t, size_t, const BatchBuffers&) override {}

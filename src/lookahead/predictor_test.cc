@@ -28,7 +28,7 @@ class OpenBackend final : public Backend {
       logits = std::copy_n(hidden + layer * expert_count_, expert_count_, logits);
   }
   void embed(std::span<const int32_t>, float*) override {}
-  void mix_tokens(size_t, size_t, size_t, KvCache&, float*) override {}
+  void mix_tokens(size_t, size_t, size_t, SequenceState&, float*) override {}
   void route(size_t, size_t, size_t, const BatchBuffers&) override {}
   void expert_gate_up(std::span<const ExpertWork>, const BatchBuffers&) override {}
   void expert_down(std::span<const ExpertWork>, const BatchBuffers&) override {}

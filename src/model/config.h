@@ -23,7 +23,8 @@ struct LayerConfig {
   uint32_t value_dim = 0;      ///< of values as the KV cache has them, and of what a head gives
   uint32_t window = 0;         ///< the last so many positions are seen; 0: all
   bool is_rotated = true;
-  uint32_t rope = 0;  ///< which of ModelConfig::ropes
+  uint32_t rope = 0;          ///< which of ModelConfig::ropes
+  uint32_t state_floats = 0;  ///< of a running state, in place of keys and values
 };
 
 /// Multi-head latent attention; see backend/cpu/latent_attention.h.

@@ -14,9 +14,9 @@ class ForwardingBackend : public Backend {
   void embed(std::span<const int32_t> tokens, float* hidden) override {
     backend_.embed(tokens, hidden);
   }
-  void mix_tokens(size_t layer, size_t first_position, size_t token_count, KvCache& cache,
+  void mix_tokens(size_t layer, size_t first_position, size_t token_count, SequenceState& state,
                   float* hidden) override {
-    backend_.mix_tokens(layer, first_position, token_count, cache, hidden);
+    backend_.mix_tokens(layer, first_position, token_count, state, hidden);
   }
   void route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override {
     backend_.route(layer, first, count, batch);

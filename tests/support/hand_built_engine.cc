@@ -105,7 +105,8 @@ HandBuiltEngine::HandBuiltEngine(const ModelBytes& model, ComputePool& pool,
   }
   forward_ = must(
       ForwardPass::make(config, weights, *recorder_, *store_, lookahead_.get(), limits, ledger_));
-  kv_.emplace(must(KvCache::allocate(config, options.context_tokens, options.kv, ledger_)));
+  state_.emplace(must(SequenceState::allocate(
+      config, {options.context_tokens, options.ubatch_tokens, options.kv}, ledger_)));
   pool_.set_interlude([this] { store_->pump(); });
 }
 
@@ -119,28 +120,30 @@ void HandBuiltEngine::settle() {
 }
 
 Result<std::vector<float>> HandBuiltEngine::append(std::span<const int32_t> tokens) {
-  CHECK(position_ + tokens.size() <= options_.context_tokens);
+  CHECK(position() + tokens.size() <= options_.context_tokens);
+  const size_t before = position();
   std::vector<float> logits;
   const size_t step_max = options_.step_token_max();
   for (size_t first = 0; first < tokens.size(); first += step_max) {
     const size_t count = std::min(step_max, tokens.size() - first);
-    const auto rows = step(tokens.subspan(first, count), position_ + first);
-    if (!rows.ok()) return rows.error();
+    const auto rows = step(tokens.subspan(first, count));
+    if (!rows.ok()) {
+      CHECK(state_->rewind(before) == before);
+      return rows.error();
+    }
     logits.insert(logits.end(), rows->begin(), rows->end());
   }
-  position_ += tokens.size();
   return logits;
 }
 
 /// Its memory is exactly what it needs, so that whoever writes beyond it is found out.
-Result<std::vector<float>> HandBuiltEngine::step(std::span<const int32_t> tokens,
-                                                 size_t first_position) {
+Result<std::vector<float>> HandBuiltEngine::step(std::span<const int32_t> tokens) {
   forward_->reserve(tokens.size());
   std::vector<float> logits;
   const auto sink = [&](std::span<const float> rows, size_t) {
     logits.insert(logits.end(), rows.begin(), rows.end());
   };
-  const Status done = forward_->step(tokens, first_position, *kv_, LogitsWanted::all, sink, &stop_);
+  const Status done = forward_->step(tokens, *state_, LogitsWanted::all, sink, &stop_);
   if (!done) return done.error();
   return logits;
 }

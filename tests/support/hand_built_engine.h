@@ -42,10 +42,10 @@ class RoutingRecorder final : public ForwardingBackend {
     ForwardingBackend::embed(tokens, hidden);
     if (on_embed) on_embed(tokens.size(), hidden);
   }
-  void mix_tokens(size_t layer, size_t first_position, size_t token_count, KvCache& cache,
+  void mix_tokens(size_t layer, size_t first_position, size_t token_count, SequenceState& state,
                   float* hidden) override {
     if (on_attention) on_attention(layer);
-    ForwardingBackend::mix_tokens(layer, first_position, token_count, cache, hidden);
+    ForwardingBackend::mix_tokens(layer, first_position, token_count, state, hidden);
   }
   void route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override;
   void route_early(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override;
@@ -83,8 +83,8 @@ class HandBuiltEngine {
   /// Appends tokens and gives the logits of each, [token][vocabulary]. On an error the sequence
   /// stands where it stood.
   Result<std::vector<float>> append(std::span<const int32_t> tokens);
-  size_t position() const { return position_; }
-  void reset() { position_ = 0; }
+  size_t position() const { return state_->position(); }
+  void reset() { state_->rewind(0); }
   /// Gives up guesses and waits for the drive.
   void settle();
 
@@ -96,7 +96,7 @@ class HandBuiltEngine {
   std::atomic<bool>& stop() { return stop_; }
 
  private:
-  Result<std::vector<float>> step(std::span<const int32_t> tokens, size_t first_position);
+  Result<std::vector<float>> step(std::span<const int32_t> tokens);
 
   const HandBuiltOptions options_;
   ComputePool& pool_;
@@ -109,8 +109,7 @@ class HandBuiltEngine {
   std::unique_ptr<RoutingRecorder> recorder_;
   std::unique_ptr<Lookahead> lookahead_;
   std::unique_ptr<ForwardPass> forward_;
-  std::optional<KvCache> kv_;
-  size_t position_ = 0;
+  std::optional<SequenceState> state_;
   std::atomic<bool> stop_{false};
 };
 

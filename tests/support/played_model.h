@@ -66,7 +66,7 @@ class PlayedBackend final : public Backend {
   explicit PlayedBackend(ModelRecording& recording) : recording_(recording) {}
 
   void embed(std::span<const int32_t> tokens, float* hidden) override;
-  void mix_tokens(size_t, size_t, size_t, KvCache&, float*) override {}
+  void mix_tokens(size_t, size_t, size_t, SequenceState&, float*) override {}
   void route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override;
   void predict(std::span<const uint32_t> layers, const float* hidden, float* logits) override;
   void expert_gate_up(std::span<const ExpertWork>, const BatchBuffers&) override {}

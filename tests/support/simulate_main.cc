@@ -46,7 +46,7 @@ class Simulation {
   Outcome play(const FakeDriveOptions& drive, uint32_t slots, const GovernorOptions& governor) {
     SimulatedOptions options{.drive = drive, .slots_per_layer = slots};
     options.correction = correction_ ? &*correction_ : nullptr;
-    options.context_tokens = 1;
+    options.context_tokens = size_t{1} << 20;  // costs nothing: the played model has no attention
     options.lookahead.governor = governor;
     SimulatedEngine engine(*model_, *recording_, options);
     const auto steps = engine.decode(tokens_);

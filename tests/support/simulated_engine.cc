@@ -80,8 +80,8 @@ uint64_t TimedBackend::for_works(uint64_t ns, std::span<const ExpertWork> works)
 }
 
 void TimedBackend::mix_tokens(size_t layer, size_t first_position, size_t token_count,
-                              KvCache& cache, float* hidden) {
-  ForwardingBackend::mix_tokens(layer, first_position, token_count, cache, hidden);
+                              SequenceState& state, float* hidden) {
+  ForwardingBackend::mix_tokens(layer, first_position, token_count, state, hidden);
   pass(for_tokens(costs_.attention_ns, token_count));
 }
 
@@ -179,7 +179,8 @@ void SimulatedEngine::build(const ModelBytes& model, Backend& backend) {
                                      .runner_up_count = ahead.runner_up_count},
                                     ledger_));
   forward_->reserve(options_.step_tokens);
-  kv_.emplace(must(KvCache::allocate(config, options_.context_tokens, KvType::f32, ledger_)));
+  state_.emplace(must(SequenceState::allocate(
+      config, {options_.context_tokens, options_.step_tokens, KvType::f32}, ledger_)));
   logits_.resize(config.vocabulary_size);
 }
 
@@ -190,9 +191,8 @@ SimulatedStep SimulatedEngine::step(std::span<const int32_t> tokens) {
   const auto sink = [&](std::span<const float> rows, size_t) {
     std::ranges::copy(rows.last(logits_.size()), logits_.begin());
   };
-  const Status done = forward_->step(tokens, position_, *kv_, LogitsWanted::last, sink, nullptr);
+  const Status done = forward_->step(tokens, *state_, LogitsWanted::last, sink, nullptr);
   CHECK(done.ok());
-  position_ += tokens.size();
   const ExpertStats after = store_->stats();
   return {.step_ns = drive_.now_ns() - start_ns,
           .stall_ns = after.stall_ns - before.stall_ns,
@@ -227,7 +227,7 @@ ModelRecording SimulatedEngine::record(const ModelBytes& model, ComputePool& poo
                              nullptr, engine.forward_->limits(), engine.ledger_));
   forward->reserve(tokens.size());
   const Status done = forward->step(
-      tokens, 0, *engine.kv_, LogitsWanted::none, [](std::span<const float>, size_t) {}, nullptr);
+      tokens, *engine.state_, LogitsWanted::none, [](std::span<const float>, size_t) {}, nullptr);
   CHECK(done.ok());
   return recorder.take();
 }

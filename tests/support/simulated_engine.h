@@ -55,7 +55,7 @@ class TimedBackend final : public ForwardingBackend {
   void set_store(ExpertStore* store) { store_ = store; }
   uint64_t compute_ns() const { return compute_ns_; }
 
-  void mix_tokens(size_t layer, size_t first_position, size_t token_count, KvCache& cache,
+  void mix_tokens(size_t layer, size_t first_position, size_t token_count, SequenceState& state,
                   float* hidden) override;
   void route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override;
   void predict(std::span<const uint32_t> layers, const float* hidden, float* logits) override;
@@ -135,9 +135,8 @@ class SimulatedEngine {
   std::unique_ptr<TimedBackend> timed_;
   std::unique_ptr<Lookahead> lookahead_;
   std::unique_ptr<ForwardPass> forward_;
-  std::optional<KvCache> kv_;
+  std::optional<SequenceState> state_;
   std::vector<float> logits_;
-  size_t position_ = 0;
 };
 
 }  // namespace sluice

@@ -36,10 +36,10 @@ void Attention::lay_out(Carver& carve) {
 }
 
 void Attention::mix(size_t layer, size_t first_position, size_t token_count,
-                    const ActivationSet& input, KvCache& cache, float* out) {
+                    const ActivationSet& input, SequenceState& state, float* out) {
   project(layer, token_count, input);
-  turn_and_store(layer, first_position, token_count, cache);
-  attend(cpu_, cache, layer,
+  turn_and_store(layer, first_position, token_count, state);
+  attend(cpu_, state, layer,
          {.first_position = first_position,
           .token_count = token_count,
           .queries = query_,
@@ -83,7 +83,7 @@ void Attention::turn_heads(size_t layer, float* heads, size_t head_count, const 
 }
 
 void Attention::turn_and_store(size_t layer, size_t first_position, size_t token_count,
-                               KvCache& cache) {
+                               SequenceState& state) {
   const AttentionWeights& weights = cpu_.map.dense.layers[layer].attention;
   const LayerConfig& shape = cpu_.config.layers[layer];
   cpu_.for_tokens(token_count, [&](size_t token) {
@@ -94,7 +94,7 @@ void Attention::turn_and_store(size_t layer, size_t first_position, size_t token
     turn_heads(layer, query, shape.head_count, weights.query_norm, position);
     turn_heads(layer, key, shape.kv_head_count, weights.key_norm, position);
     for (size_t head = 0; head < shape.kv_head_count; ++head)
-      store_key_value(cpu_, cache, layer, head, position, key + head * shape.key_dim,
+      store_key_value(cpu_, state, layer, head, position, key + head * shape.key_dim,
                       value + head * shape.value_dim);
   });
 }

@@ -17,13 +17,14 @@ class Attention final : public TokenMixer {
   void want_input(const LayerWeights& layer, ActivationSet& input) const override;
   void lay_out(Carver& carve) override;
   void mix(size_t layer, size_t first_position, size_t token_count, const ActivationSet& input,
-           KvCache& cache, float* out) override;
+           SequenceState& state, float* out) override;
 
  private:
   void project(size_t layer, size_t token_count, const ActivationSet& input);
   void turn_heads(size_t layer, float* heads, size_t head_count, const Matrix& norm,
                   size_t position) const;
-  void turn_and_store(size_t layer, size_t first_position, size_t token_count, KvCache& cache);
+  void turn_and_store(size_t layer, size_t first_position, size_t token_count,
+                      SequenceState& state);
 
   const CpuContext& cpu_;
   const std::vector<RopeTable>& ropes_;

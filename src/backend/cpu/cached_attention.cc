@@ -13,16 +13,18 @@ constexpr size_t kAttentionTokens = 16;
 
 }  // namespace
 
-void store_key_value(const CpuContext& cpu, const KvCache& cache, size_t layer, size_t kv_head,
-                     size_t position, const float* key, const float* value) {
+void store_key_value(const CpuContext& cpu, const SequenceState& state, size_t layer,
+                     size_t kv_head, size_t position, const float* key, const float* value) {
   const LayerConfig& shape = cpu.config.layers[layer];
-  const auto type = static_cast<size_t>(cache.type());
-  cpu.kernels.store_key[type](key, shape.key_dim, position, cache.keys(layer, kv_head));
-  cpu.kernels.store_value[type](value, shape.value_dim, position, cache.value_stride(layer),
-                                cache.values(layer, kv_head));
+  const auto type = static_cast<size_t>(state.type());
+  const size_t place = position % state.ring_positions(layer);
+  cpu.kernels.store_key[type](key, shape.key_dim, place, state.keys(layer, kv_head));
+  cpu.kernels.store_value[type](value, shape.value_dim, place, state.value_stride(layer),
+                                state.values(layer, kv_head));
 }
 
-void attend(const CpuContext& cpu, const KvCache& cache, size_t layer, const Queries& queries) {
+void attend(const CpuContext& cpu, const SequenceState& state, size_t layer,
+            const Queries& queries) {
   const LayerConfig& shape = cpu.config.layers[layer];
   const size_t group = shape.head_count / shape.kv_head_count;
   const size_t query_row = shape.head_count * shape.key_dim;
@@ -34,7 +36,8 @@ void attend(const CpuContext& cpu, const KvCache& cache, size_t layer, const Que
       plan_query_share(chunks * shape.kv_head_count, group, cpu.pool.thread_count());
   const size_t parts = ceil_div(group, share);
   const Matrix& sinks = cpu.map.dense.layers[layer].attention.sinks;
-  const auto kernel = cpu.kernels.attention[static_cast<size_t>(cache.type())];
+  const size_t ring_blocks = state.ring_positions(layer) / kernels::kAttentionBlock;
+  const auto kernel = cpu.kernels.attention[static_cast<size_t>(state.type())];
   cpu.pool.run_queue(chunks * shape.kv_head_count * parts, [&](size_t task, size_t) {
     const size_t first_query = task % parts * share;
     const size_t kv_head = task / parts % shape.kv_head_count;
@@ -49,12 +52,13 @@ void attend(const CpuContext& cpu, const KvCache& cache, size_t layer, const Que
             .first_position = queries.first_position + token - keys.block,
             .first_key = keys.first - keys.block,
             .sinks = sinks.present() ? floats_of(sinks) + head : nullptr,
-            .keys = cache.keys(layer, kv_head),
-            .values = cache.values(layer, kv_head),
-            .first_block = keys.block / kernels::kAttentionBlock,
+            .keys = state.keys(layer, kv_head),
+            .values = state.values(layer, kv_head),
+            .first_block = keys.block / kernels::kAttentionBlock % ring_blocks,
+            .ring_blocks = ring_blocks,
             .key_dim = shape.key_dim,
             .value_dim = shape.value_dim,
-            .value_stride = cache.value_stride(layer),
+            .value_stride = state.value_stride(layer),
             .scale = cpu.config.attention_scale,
             .out = queries.attended + token * out_row + head * shape.value_dim,
             .out_stride = out_row});

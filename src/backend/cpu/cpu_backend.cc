@@ -121,13 +121,13 @@ TokenMixer& CpuBackend::mixer_of(size_t layer) const {
   return *mixers_[static_cast<size_t>(cpu_.config.layers[layer].mixer)];
 }
 
-void CpuBackend::mix_tokens(size_t layer, size_t first_position, size_t token_count, KvCache& cache,
-                            float* hidden) {
+void CpuBackend::mix_tokens(size_t layer, size_t first_position, size_t token_count,
+                            SequenceState& state, float* hidden) {
   CHECK(token_count <= cpu_.limits.ubatch_token_max);
-  CHECK(first_position + token_count <= cache.context_token_max());
+  CHECK(first_position + token_count <= state.context_token_max());
   for (RopeTable& rope : ropes_) rope.extend(cpu_, first_position + token_count);
   normalise(hidden, cpu_.map.dense.layers[layer].mixer_norm, token_count);
-  mixer_of(layer).mix(layer, first_position, token_count, scratch_.input, cache,
+  mixer_of(layer).mix(layer, first_position, token_count, scratch_.input, state,
                       scratch_.projected);
   cpu_.pool.run_ranges(token_count * cpu_.config.hidden_size, 4096, [&](size_t begin, size_t end) {
     cpu_.kernels.add_scaled(cpu_.config.residual_scale, scratch_.projected + begin, end - begin,

@@ -32,7 +32,7 @@ class CpuBackend final : public Backend {
   ~CpuBackend() override;
 
   void embed(std::span<const int32_t> tokens, float* hidden) override;
-  void mix_tokens(size_t layer, size_t first_position, size_t token_count, KvCache& cache,
+  void mix_tokens(size_t layer, size_t first_position, size_t token_count, SequenceState& state,
                   float* hidden) override;
   void prepare_ffn(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override;
   void route_early(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override;

@@ -44,12 +44,12 @@ void LatentAttention::lay_out(Carver& carve) {
 }
 
 void LatentAttention::mix(size_t layer, size_t first_position, size_t token_count,
-                          const ActivationSet& input, KvCache& cache, float* out) {
+                          const ActivationSet& input, SequenceState& state, float* out) {
   const LatentWeights& weights = cpu_.map.dense.layers[layer].latent;
   project(weights, token_count, input);
-  store_latents(layer, first_position, token_count, cache);
+  store_latents(layer, first_position, token_count, state);
   absorb_queries(layer, first_position, token_count);
-  attend(cpu_, cache, layer,
+  attend(cpu_, state, layer,
          {.first_position = first_position,
           .token_count = token_count,
           .queries = absorbed_,
@@ -77,7 +77,7 @@ void LatentAttention::project(const LatentWeights& weights, size_t token_count,
 }
 
 void LatentAttention::store_latents(size_t layer, size_t first_position, size_t token_count,
-                                    KvCache& cache) {
+                                    SequenceState& state) {
   const LayerConfig& config = cpu_.config.layers[layer];
   const Matrix& norm = cpu_.map.dense.layers[layer].latent.latent_norm;
   cpu_.for_tokens(token_count, [&](size_t token) {
@@ -85,7 +85,7 @@ void LatentAttention::store_latents(size_t layer, size_t first_position, size_t 
     float* key = latent_ + token * shape_.key_dim();
     cpu_.normalise_rows(key, 1, shape_.latent_dim, norm);
     if (config.is_rotated) ropes_[config.rope].rotate(cpu_, key + shape_.latent_dim, position);
-    store_key_value(cpu_, cache, layer, 0, position, key, key);
+    store_key_value(cpu_, state, layer, 0, position, key, key);
   });
 }
 

@@ -21,7 +21,7 @@ class LatentAttention final : public TokenMixer {
   void want_input(const LayerWeights& layer, ActivationSet& input) const override;
   void lay_out(Carver& carve) override;
   void mix(size_t layer, size_t first_position, size_t token_count, const ActivationSet& input,
-           KvCache& cache, float* out) override;
+           SequenceState& state, float* out) override;
 
  private:
   /// A matrix for each head: `row_count` rows of the first at `first_row`, `step` rows from one
@@ -34,7 +34,7 @@ class LatentAttention final : public TokenMixer {
     size_t row_count;
   };
   void project(const LatentWeights& weights, size_t token_count, const ActivationSet& input);
-  void store_latents(size_t layer, size_t first_position, size_t token_count, KvCache& cache);
+  void store_latents(size_t layer, size_t first_position, size_t token_count, SequenceState& state);
   void absorb_queries(size_t layer, size_t first_position, size_t token_count);
   void raise_values(size_t layer, size_t token_count);
   void multiply_by_heads(const HeadMatrices& heads, const ActivationSet& input, size_t token_count,

@@ -71,11 +71,13 @@ Weights limited(Weights selection, const GatingRule& rule) {
 
 TEST(Router, OnlyTheBestGroupsAreEligible) {
   const Weights scores{9, 0, 5, 5, 4, 4, -1, -1};
-  const GatingRule two_of_four{.group_count = 4, .group_used_count = 2};
+  const GatingRule two_of_four{
+      .function = GatingFunction::sigmoid, .group_count = 4, .group_used_count = 2};
   EXPECT_EQ(limited(scores, two_of_four),
             (Weights{9, 0, 5, 5, -kInfinity, -kInfinity, -kInfinity, -kInfinity}))
       << "9 + 0 and 5 + 5 are the largest sums of two";
-  GatingRule one_of_four{.group_count = 4, .group_used_count = 1};
+  GatingRule one_of_four{
+      .function = GatingFunction::sigmoid, .group_count = 4, .group_used_count = 1};
   EXPECT_EQ(limited(scores, one_of_four)[0], -kInfinity) << "9 + 0 is less than 5 + 5";
   one_of_four.function = GatingFunction::softmax;
   EXPECT_EQ(limited(scores, one_of_four)[0], 9) << "but 9 is more than 5";

@@ -5,7 +5,7 @@
 
 #include "backend/cpu/carver.h"
 #include "backend/cpu/cpu_context.h"
-#include "backend/kv_cache.h"
+#include "backend/sequence_state.h"
 
 namespace sluice {
 
@@ -18,9 +18,9 @@ class TokenMixer {
   virtual void lay_out(Carver& carve) = 0;
 
   /// out[token][hidden_size] = what the layer adds to the residual stream, for tokens at positions
-  /// first_position …; what later tokens need of these goes into the cache.
+  /// first_position …; what later tokens need of these goes into the state.
   virtual void mix(size_t layer, size_t first_position, size_t token_count,
-                   const ActivationSet& input, KvCache& cache, float* out) = 0;
+                   const ActivationSet& input, SequenceState& state, float* out) = 0;
 };
 
 }  // namespace sluice
