@@ -20,8 +20,16 @@ enum class GatingFunction : uint8_t {
 };
 
 /// What a layer does between its tokens.
-enum class MixerKind : uint8_t { attention, latent_attention };
-inline constexpr size_t kMixerKindCount = 2;
+enum class MixerKind : uint8_t { attention, latent_attention, delta_net };
+inline constexpr size_t kMixerKindCount = 3;
+
+/// The linear attention of a family's recurrent layers; see backend/cpu/delta_net.h.
+enum class DeltaForm : uint8_t {
+  none,
+  grouped,  ///< gated delta net; value heads that share a key head are neighbours
+  tiled,    ///< the same, but value head h has key head h modulo their number
+  kda       ///< Kimi delta attention: each key dimension decays by itself
+};
 
 /// Where query and key are normalised.
 enum class QueryKeyNorm : uint8_t {
@@ -69,6 +77,7 @@ struct GatingRule {
 struct Architecture {
   std::string_view name;  ///< `general.architecture`
   MixerKind mixer = MixerKind::attention;
+  DeltaForm delta = DeltaForm::none;
   GatingRule gating{};
   QueryKeyNorm query_key_norm = QueryKeyNorm::none;
   RopeKind rope = RopeKind::neox;
@@ -82,6 +91,10 @@ struct Architecture {
   bool full_layers_are_unrotated = false;  ///< those without a window
   bool router_sees_layer_input = false;    ///< in place of the FFN's
   bool has_temperature = false;            ///< queries grow with their position
+  bool is_rotated = true;                  ///< whether positions matter to attention at all
+  bool has_rope_sections = false;          ///< interleaved; one position for all of them is plain
+  bool has_gated_attention = false;        ///< each query comes with a gate for what it gives
+  bool has_swiglu_limits = false;          ///< for experts and shared expert, layer by layer
 };
 
 /// Null when the family is not supported.

@@ -59,7 +59,7 @@ class KeyReader {
   }
 
   /// One value per layer from a scalar or an array; surplus entries (next-token layers) are left.
-  std::vector<uint32_t> per_layer(std::string_view key, size_t layer_count) {
+  std::vector<uint32_t> per_layer(std::string_view key, size_t layer_count, uint64_t min = 1) {
     auto values = file_.find_uints(full(key));
     if (!values) fail(values.error());
     std::vector<uint32_t> result(layer_count, 1);
@@ -72,12 +72,39 @@ class KeyReader {
     if (error_) return result;
     for (size_t i = 0; i < layer_count; ++i) {
       const uint64_t value = values->size() == 1 ? values->front() : (*values)[i];
-      if (value == 0 || value > kSizeMax)
+      if (value < min || value > kSizeMax)
         fail(make_error(ErrorKind::corrupt, "key '{}' is {} for layer {}", full(key), value, i));
       else
         result[i] = static_cast<uint32_t>(value);
     }
     return result;
+  }
+
+  /// The same for a limit; 0 where the key is missing.
+  std::vector<float> limit_per_layer(std::string_view key, size_t layer_count) {
+    std::vector<float> result(layer_count, 0.0f);
+    auto values = file_.find_floats(full(key));
+    if (!values) fail(values.error());
+    if (!values || values->empty()) return result;
+    if (values->size() != 1 && values->size() < layer_count) {
+      fail(make_error(ErrorKind::corrupt, "key '{}' has {} entries for {} layers", full(key),
+                      values->size(), layer_count));
+      return result;
+    }
+    for (size_t i = 0; i < layer_count; ++i) {
+      const double value = values->size() == 1 ? values->front() : (*values)[i];
+      if (!(value >= 0 && value < std::numeric_limits<float>::max()))
+        fail(make_error(ErrorKind::corrupt, "key '{}' is not a limit for layer {}", full(key), i));
+      result[i] = static_cast<float>(value);
+    }
+    return result;
+  }
+
+  /// Empty where the key is missing.
+  std::vector<uint64_t> numbers(std::string_view key) {
+    auto values = file_.find_uints(full(key));
+    if (!values) fail(values.error());
+    return values.ok() ? *values : std::vector<uint64_t>();
   }
 
   void fail(Error error) {
