@@ -92,5 +92,17 @@ TEST(Elementary, SigmoidAndSiluFollow) {
   EXPECT_TRUE(std::isnan(sigmoid_f32(std::numeric_limits<float>::quiet_NaN())));
 }
 
+TEST(Elementary, SoftplusIsWithinItsBound) {
+  const auto exact = [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); };
+  EXPECT_LT(largest_error(1e-30f, 100.0f, 1009, softplus_f32, exact), 3.0);
+  EXPECT_LT(largest_error(-1e-30f, -87.0f, 1009, softplus_f32, exact), 3.0);
+  EXPECT_LT(largest_error(-0.25f, -4.0f, 331, softplus_f32, exact), 3.0);
+  EXPECT_EQ(softplus_f32(kInfinity), kInfinity);
+  EXPECT_EQ(softplus_f32(-kInfinity), 0.0f);
+  EXPECT_EQ(softplus_f32(100.0f), 100.0f);
+  EXPECT_EQ(softplus_f32(0.0f), softplus_f32(-0.0f));
+  EXPECT_TRUE(std::isnan(softplus_f32(std::numeric_limits<float>::quiet_NaN())));
+}
+
 }  // namespace
 }  // namespace sluice

@@ -122,6 +122,42 @@ struct AttentionArgs {
 };
 using AttentionFn = void (*)(const AttentionArgs&);
 
+/// One head of linear attention whose state forgets and is corrected (gated delta net, KDA): a
+/// matrix S[key_dim][value_dim] that maps keys to values. Tokens pass in order; per token, with
+/// query q, key k, decay a [key_dim], value v and strength b, every column j for itself:
+///   m = chain over i ascending of fma(k[i]·a[i], S[i][j], m) from +0
+///   d = (v[j] − m)·b
+///   S[i][j] = fma(a[i], S[i][j], k[i]·d)
+///   out[j] = chain over i ascending of fma(q[i], S[i][j], out[j]) from +0, of the new S
+/// The state lies in tiles of kDeltaTile columns, [tile][key_dim][kDeltaTile]: while all tokens of
+/// a call pass, a few tiles stay in the innermost cache, and one token reads and writes memory in a
+/// straight line. Columns of the last tile that do not exist hold anything.
+inline constexpr size_t kDeltaTile = 16;
+inline constexpr size_t kDeltaKeyMax = 256;
+
+constexpr size_t delta_state_floats(size_t key_dim, size_t value_dim) {
+  return (value_dim + kDeltaTile - 1) / kDeltaTile * kDeltaTile * key_dim;
+}
+
+struct DeltaArgs {
+  float* state;      ///< delta_state_floats(key_dim, value_dim)
+  size_t key_dim;    ///< ≤ kDeltaKeyMax
+  size_t value_dim;  ///< the columns to compute
+  size_t token_count;
+  const float* queries;  ///< token t at queries + t · query_stride; strides are in floats
+  const float* keys;     ///< likewise by query_stride
+  size_t query_stride;
+  const float* decays;  ///< at decays + t · decay_stride
+  size_t decay_stride;
+  const float* values;  ///< at values + t · value_stride
+  size_t value_stride;
+  const float* strengths;  ///< one number, at strengths + t · strength_stride
+  size_t strength_stride;
+  float* out;  ///< at out + t · out_stride
+  size_t out_stride;
+};
+using DeltaFn = void (*)(const DeltaArgs&);
+
 /// Of swiglu_clamped.
 inline constexpr float kSwigluLimit = 7.0f;
 inline constexpr float kSwigluAlpha = 1.702f;
@@ -157,6 +193,21 @@ struct KernelTable {
   /// of the last `width` tokens, the oldest first.
   void (*convolve)(const float* x, size_t row_stride, const float* taps, size_t tap_stride,
                    size_t width, size_t n, float* out) = nullptr;
+  /// out[i] = g · u, with g = min(silu_f32(gate[i]), limit), u = up[i] clamped to ± limit (NaN
+  /// stays NaN); out may be gate or up.
+  void (*swiglu_limited)(const float* gate, const float* up, float limit, size_t n,
+                         float* out) = nullptr;
+  /// out[i] = sigmoid_f32(gate[i]) · up[i]; out may be gate or up.
+  void (*sigmoid_multiply)(const float* gate, const float* up, size_t n, float* out) = nullptr;
+  /// x[i] = x[i] · (length / max(sqrt(sum16(x·x by fma)), eps))
+  void (*set_length)(float* x, float length, float eps, size_t n) = nullptr;
+  /// x[i] = silu_f32(x[i])
+  void (*silu)(float* x, size_t n) = nullptr;
+  /// How much of a state is kept: x[i] = exp_f32(factor · softplus_f32(x[i] + bias[i])).
+  void (*softplus_decay)(float* x, const float* bias, float factor, size_t n) = nullptr;
+  /// The same within a bound: x[i] = exp_f32(bound · sigmoid_f32(factor · (x[i] + bias[i]))).
+  void (*sigmoid_decay)(float* x, const float* bias, float factor, float bound, size_t n) = nullptr;
+  DeltaFn delta_rule = nullptr;
   /// e_i = exp_f32(x[i] − max); x[i] = e_i / sum16(e).
   void (*softmax)(float* x, size_t n) = nullptr;
   /// Rotates pairs (x[i], x[i + pairs]), i < pairs, in place:

@@ -327,15 +327,6 @@ TEST(Reference, SwigluIsClamped) {
   EXPECT_NEAR(out[0], sigmoid(1) * 8, 1e-6);
 }
 
-TEST(Reference, ConvolveSumsEachChannelOverTheLastTokens) {
-  const float x[] = {1, 2, 0, 3, 4, 0, 5, 6, 0};  // three rows of two channels, three apart
-  const float taps[] = {10, 100, 1, 2, 0.5f, 0};
-  float out[2];
-  table().convolve(x, 3, taps, 2, 3, 2, out);
-  EXPECT_EQ(out[0], 10 * 1 + 1 * 3 + 0.5f * 5);
-  EXPECT_EQ(out[1], 100 * 2 + 2 * 4 + 0 * 6);
-}
-
 TEST(Reference, SinksAndUnseenKeysChangeOnlyTheWeights) {
   // Two positions of one dimension; scores 0 and ln 3, so that weights are as 1 to 3.
   const float query[] = {1.0f};
@@ -389,6 +380,98 @@ TEST(Reference, AddAndAddScaled) {
   EXPECT_EQ(y[0], 9.0f);
   EXPECT_EQ(y[1], 18.0f);
   EXPECT_EQ(y[2], 33.0f);
+}
+
+TEST(Reference, GatesAndLengthsByHand) {
+  const float gate[] = {0.0f, 100.0f, -100.0f}, up[] = {3.0f, -8.0f, 5.0f};
+  float out[3];
+  table().sigmoid_multiply(gate, up, 3, out);
+  EXPECT_EQ(out[0], 1.5f);
+  EXPECT_EQ(out[1], -8.0f);
+  EXPECT_EQ(out[2], 0.0f);
+  table().swiglu_limited(gate, up, 2.0f, 3, out);
+  EXPECT_EQ(out[0], 0.0f);
+  EXPECT_EQ(out[1], -4.0f) << "both are limited, and up on both sides";
+  EXPECT_EQ(out[2], 0.0f);
+  float x[] = {3.0f, 4.0f}, small[] = {0.0f, 1e-9f};
+  table().set_length(x, 10.0f, 1e-6f, 2);
+  EXPECT_EQ(x[0], 6.0f);
+  EXPECT_EQ(x[1], 8.0f);
+  table().set_length(small, 1.0f, 0.5f, 2);
+  EXPECT_EQ(small[1], 2e-9f) << "a short one does not grow beyond 1 / eps";
+}
+
+TEST(Reference, ConvolutionByHand) {
+  // Two channels, three taps; the last row is the newest.
+  const float x[] = {1, 10, 2, 20, 3, 30}, taps[] = {1, 0, 0, 1, 2, -1};
+  float out[2];
+  table().convolve(x, 2, taps, 2, 3, 2, out);
+  table().silu(out, 2);
+  EXPECT_NEAR(out[0], 7 / (1 + std::exp(-7.0)), 1e-5);
+  EXPECT_NEAR(out[1], -10 / (1 + std::exp(10.0)), 1e-8);
+}
+
+TEST(Reference, DecaysFollowTheirFormulas) {
+  const float bias[] = {0.5f, -1.0f, 2.0f};
+  const float start[] = {-3.0f, 0.25f, 1.5f};
+  float x[3], bounded[3];
+  std::copy_n(start, 3, x);
+  std::copy_n(start, 3, bounded);
+  table().softplus_decay(x, bias, -0.75f, 3);
+  table().sigmoid_decay(bounded, bias, 1.25f, -5.0f, 3);
+  for (size_t i = 0; i < 3; ++i) {
+    const double sum = static_cast<double>(start[i]) + static_cast<double>(bias[i]);
+    EXPECT_NEAR(x[i], std::exp(-0.75 * std::log1p(std::exp(sum))), 1e-6);
+    EXPECT_NEAR(bounded[i], std::exp(-5.0 / (1 + std::exp(-1.25 * sum))), 1e-6);
+  }
+}
+
+/// Against the definition of the delta rule in double, and cut into two calls.
+TEST(Reference, DeltaRuleIsItsFormula) {
+  constexpr size_t kKey = 5, kValue = 18, kTokens = 4;
+  const std::vector<float> q = random_floats(kTokens * kKey, 1), k = random_floats(q.size(), 2),
+                           v = random_floats(kTokens * kValue, 3), b = random_floats(kTokens, 4);
+  std::vector<float> decay = random_floats(q.size(), 5);
+  for (float& a : decay) a = std::abs(a);
+  std::vector<double> state(kKey * kValue), wanted(kTokens * kValue);
+  for (size_t t = 0; t < kTokens; ++t)
+    for (size_t j = 0; j < kValue; ++j) {
+      double known = 0;
+      for (size_t i = 0; i < kKey; ++i)
+        known += double{k[t * kKey + i]} * (state[i * kValue + j] *= double{decay[t * kKey + i]});
+      const double correction = (double{v[t * kValue + j]} - known) * double{b[t]};
+      for (size_t i = 0; i < kKey; ++i) {
+        state[i * kValue + j] += double{k[t * kKey + i]} * correction;
+        wanted[t * kValue + j] += double{q[t * kKey + i]} * state[i * kValue + j];
+      }
+    }
+  std::vector<float> tiles(delta_state_floats(kKey, kValue)), out(kTokens * kValue);
+  DeltaArgs args{.state = tiles.data(),
+                 .key_dim = kKey,
+                 .value_dim = kValue,
+                 .token_count = 1,
+                 .queries = q.data(),
+                 .keys = k.data(),
+                 .query_stride = kKey,
+                 .decays = decay.data(),
+                 .decay_stride = kKey,
+                 .values = v.data(),
+                 .value_stride = kValue,
+                 .strengths = b.data(),
+                 .strength_stride = 1,
+                 .out = out.data(),
+                 .out_stride = kValue};
+  table().delta_rule(args);
+  args.token_count = kTokens - 1;
+  args.queries += kKey;
+  args.keys += kKey;
+  args.decays += kKey;
+  args.values += kValue;
+  args.strengths += 1;
+  args.out += kValue;
+  table().delta_rule(args);
+  for (size_t i = 0; i < out.size(); ++i) EXPECT_NEAR(out[i], wanted[i], 1e-6);
+  EXPECT_NEAR(tiles[3 * kDeltaTile + 7], state[3 * kValue + 7], 1e-6);
 }
 
 }  // namespace

@@ -20,8 +20,16 @@ enum class GatingFunction : uint8_t {
 };
 
 /// What a layer does between its tokens.
-enum class MixerKind : uint8_t { attention, latent_attention, short_convolution };
-inline constexpr size_t kMixerKindCount = 3;
+enum class MixerKind : uint8_t { attention, latent_attention, short_convolution, delta_net };
+inline constexpr size_t kMixerKindCount = 4;
+
+/// The linear attention of a family's recurrent layers; see backend/cpu/delta_net.h.
+enum class DeltaForm : uint8_t {
+  none,
+  grouped,  ///< gated delta net; value heads that share a key head are neighbours
+  tiled,    ///< the same, but value head h has key head h modulo their number
+  kda       ///< Kimi delta attention: each key dimension decays by itself
+};
 
 /// Where query and key are normalised.
 enum class QueryKeyNorm : uint8_t {
@@ -71,6 +79,7 @@ struct Architecture {
   MixerKind mixer = MixerKind::attention;
   /// Of layers without key/value heads; attention: the family has none.
   MixerKind recurrence = MixerKind::attention;
+  DeltaForm delta = DeltaForm::none;
   GatingRule gating{};
   QueryKeyNorm query_key_norm = QueryKeyNorm::none;
   RopeKind rope = RopeKind::neox;
@@ -85,6 +94,10 @@ struct Architecture {
   bool full_layers_are_unrotated = false;  ///< those without a window
   bool router_sees_layer_input = false;    ///< in place of the FFN's
   bool has_temperature = false;            ///< queries grow with their position
+  bool is_rotated = true;                  ///< whether positions matter to attention at all
+  bool has_rope_sections = false;          ///< interleaved; one position for all of them is plain
+  bool has_gated_attention = false;        ///< each query comes with a gate for what it gives
+  bool has_swiglu_limits = false;          ///< for experts and shared expert, layer by layer
 };
 
 /// Null when the family is not supported.

@@ -5,6 +5,7 @@
 
 #include "model/key_reader.h"
 #include "model/known_keys.h"
+#include "model/read_delta_net.h"
 
 namespace sluice {
 namespace {
@@ -121,6 +122,29 @@ void read_rope(KeyReader& keys, uint32_t head_dim, ModelConfig& config) {
   rope.beta_slow = read_factor(keys, "rope.scaling.yarn_beta_slow", 1);
 }
 
+/// Pairs of elements belong to sections in turn (pair i to i modulo 3), each with a position of its
+/// own. A token of text has the same in all three, which is plain rotation, if every pair belongs
+/// to one of them; a fourth section has no position.
+void check_rope_sections(KeyReader& keys, uint32_t rotated_dim) {
+  const std::vector<uint64_t> sections = keys.numbers("rope.dimension_sections");
+  if (sections.empty()) return;
+  bool plain = sections.size() >= 3 && (sections.size() == 3 || sections[3] == 0);
+  for (uint64_t pair = 0; plain && pair < rotated_dim / 2; ++pair)
+    plain = pair / 3 < sections[pair % 3];
+  if (!plain)
+    keys.fail(make_error(ErrorKind::unsupported, "key '{}' leaves pairs of {} without a position",
+                         keys.full("rope.dimension_sections"), rotated_dim));
+}
+
+void read_swiglu_limits(KeyReader& keys, ModelConfig& config) {
+  const auto experts = keys.limit_per_layer("swiglu_clamp_exp", config.layers.size());
+  const auto dense = keys.limit_per_layer("swiglu_clamp_shexp", config.layers.size());
+  for (size_t i = 0; i < config.layers.size(); ++i) {
+    config.layers[i].expert_limit = experts[i];
+    config.layers[i].dense_limit = dense[i];
+  }
+}
+
 /// Which layers see only a part of the context, and which are not rotated.
 void read_windows(KeyReader& keys, ModelConfig& config) {
   const auto window =
@@ -133,7 +157,8 @@ void read_windows(KeyReader& keys, ModelConfig& config) {
   for (uint32_t i = 0; i < config.layers.size(); ++i) {
     const bool windowed = window > 0 && family.windows.is_windowed(i);
     if (windowed) config.layers[i].window = window;
-    config.layers[i].is_rotated = windowed || !family.full_layers_are_unrotated || window == 0;
+    config.layers[i].is_rotated =
+        family.is_rotated && (windowed || !family.full_layers_are_unrotated || window == 0);
   }
 }
 
@@ -160,6 +185,9 @@ void read_attention(KeyReader& keys, ModelConfig& config) {
     layer.key_dim = key_dim;
     layer.value_dim = value_dim;
   }
+  if (config.architecture->has_gated_attention && key_dim != value_dim)
+    keys.fail(make_error(ErrorKind::unsupported, "keys of {} beside gated values of {}", key_dim,
+                         value_dim));
   config.attention_scale = 1.0f / std::sqrt(static_cast<float>(key_dim));
 }
 
@@ -262,12 +290,15 @@ Result<ModelConfig> read_config(const gguf::GgufFile& file, const Log& log) {
   read_experts(keys, config);
   read_attention(keys, config);
   read_rope(keys, config.layers.front().key_dim, config);
+  if (architecture->has_rope_sections) check_rope_sections(keys, config.ropes.front().rotated_dim);
+  if (architecture->delta != DeltaForm::none) read_delta_net(keys, config);
   if (architecture->mixer == MixerKind::latent_attention) read_latent_attention(keys, config);
   if (architecture->recurrence == MixerKind::short_convolution)
     read_short_convolution(keys, config);
   read_windows(keys, config);
   if (architecture->has_scales) read_scales(keys, config);
   if (architecture->has_temperature) read_temperature(keys, config);
+  if (architecture->has_swiglu_limits) read_swiglu_limits(keys, config);
   if (keys.error()) return *keys.error();
   return config;
 }

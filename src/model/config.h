@@ -25,6 +25,9 @@ struct LayerConfig {
   bool is_rotated = true;
   uint32_t rope = 0;          ///< which of ModelConfig::ropes
   uint32_t state_floats = 0;  ///< of a running state, in place of keys and values
+  /// Where gate and up of an FFN are cut off; 0: nowhere.
+  float expert_limit = 0.0f;
+  float dense_limit = 0.0f;  ///< of what every token passes
 };
 
 /// Multi-head latent attention; see backend/cpu/latent_attention.h.
@@ -37,6 +40,28 @@ struct LatentConfig {
 
   uint32_t query_dim() const { return unrotated_dim + rotated_dim; }
   uint32_t key_dim() const { return latent_dim + rotated_dim; }  ///< as cached
+};
+
+/// Linear attention with a state; see backend/cpu/delta_net.h.
+struct DeltaConfig {
+  uint32_t key_head_count = 0;    ///< of queries and keys; divides value_head_count
+  uint32_t value_head_count = 0;  ///< of values, each with a state
+  uint32_t key_dim = 0;           ///< of a head's queries and keys
+  uint32_t value_dim = 0;
+  uint32_t convolution_width = 0;  ///< tokens
+  float decay_bound = 0.0f;        ///< of the logarithm of a decay; 0: none
+
+  static constexpr uint32_t kStateColumns = 16;  ///< a state has a multiple of so many
+
+  uint32_t key_channels() const { return key_head_count * key_dim; }
+  uint32_t value_channels() const { return value_head_count * value_dim; }
+  uint32_t channels() const { return 2 * key_channels() + value_channels(); }
+  uint32_t head_state_floats() const {
+    return (value_dim + kStateColumns - 1) / kStateColumns * kStateColumns * key_dim;
+  }
+  uint32_t state_floats() const {
+    return value_head_count * head_state_floats() + (convolution_width - 1) * channels();
+  }
 };
 
 /// Queries far behind are made larger, so that attention stays as sharp over many keys: by
@@ -59,6 +84,7 @@ struct ModelConfig {
 
   LatentConfig latent;             ///< of layers with latent attention
   uint32_t convolution_width = 0;  ///< tokens that a short convolution sees
+  DeltaConfig delta;               ///< of layers with a delta net
   std::vector<RopeConfig> ropes;   ///< at least one
   QueryTemperature temperature;
 

@@ -81,6 +81,33 @@ class KeyReader {
     return result;
   }
 
+  /// The same for a limit; 0 where the key is missing.
+  std::vector<float> limit_per_layer(std::string_view key, size_t layer_count) {
+    std::vector<float> result(layer_count, 0.0f);
+    auto values = file_.find_floats(full(key));
+    if (!values) fail(values.error());
+    if (!values || values->empty()) return result;
+    if (values->size() != 1 && values->size() < layer_count) {
+      fail(make_error(ErrorKind::corrupt, "key '{}' has {} entries for {} layers", full(key),
+                      values->size(), layer_count));
+      return result;
+    }
+    for (size_t i = 0; i < layer_count; ++i) {
+      const double value = values->size() == 1 ? values->front() : (*values)[i];
+      if (!(value >= 0 && value < std::numeric_limits<float>::max()))
+        fail(make_error(ErrorKind::corrupt, "key '{}' is not a limit for layer {}", full(key), i));
+      result[i] = static_cast<float>(value);
+    }
+    return result;
+  }
+
+  /// Empty where the key is missing.
+  std::vector<uint64_t> numbers(std::string_view key) {
+    auto values = file_.find_uints(full(key));
+    if (!values) fail(values.error());
+    return values.ok() ? *values : std::vector<uint64_t>();
+  }
+
   void fail(Error error) {
     if (!error_) error_ = std::move(error);
   }

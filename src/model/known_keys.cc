@@ -9,21 +9,30 @@ namespace {
 /// Keys (after "<architecture>.") that change the arithmetic in ways not implemented for the
 /// families of the table. A value that switches the feature off is harmless.
 constexpr std::string_view kUnimplementedKeys[] = {
-    "attention.clamp_kqv",          "attention.max_alibi_bias",
-    "attention.output_scale",       "attention.sliding_window_pattern",
-    "attn_logit_softcapping",       "expert_group_scale",
-    "final_logit_softcapping",      "rope.dimension_sections",
-    "rope.freq_base_swa",           "rope.scaling.yarn_attn_factor",
-    "rope.scaling.yarn_ext_factor", "router_logit_softcapping"};
+    "attention.clamp_kqv",           "attention.max_alibi_bias",
+    "attention.output_scale",        "attention.sliding_window_pattern",
+    "attn_logit_softcapping",        "expert_group_scale",
+    "final_logit_softcapping",       "rope.freq_base_swa",
+    "rope.scaling.yarn_attn_factor", "rope.scaling.yarn_ext_factor",
+    "router_logit_softcapping"};
 
 constexpr std::string_view kScaleKeys[] = {"attention.scale", "logit_scale", "residual_scale",
                                            "embedding_scale"};
 constexpr std::string_view kLatentKeys[] = {
     "attention.q_lora_rank", "attention.kv_lora_rank", "attention.key_length_mla",
     "attention.value_length_mla", "rope.scaling.yarn_log_multiplier"};
-constexpr std::string_view kConvolutionKeys[] = {"shortconv.l_cache"};
+constexpr std::string_view kShortConvolutionKeys[] = {"shortconv.l_cache"};
 constexpr std::string_view kTemperatureKeys[] = {"attention.temperature_scale",
                                                  "attention.temperature_length"};
+
+constexpr std::string_view kConvolutionKeys[] = {"ssm.conv_kernel"};
+constexpr std::string_view kGatedDeltaKeys[] = {
+    "ssm.state_size", "ssm.group_count",         "ssm.time_step_rank",
+    "ssm.inner_size", "full_attention_interval", "attention.recurrent_layers"};
+constexpr std::string_view kKimiDeltaKeys[] = {"kda.head_dim", "kda.safe_gate",
+                                               "kda.gate_lower_bound"};
+constexpr std::string_view kSectionKeys[] = {"rope.dimension_sections"};
+constexpr std::string_view kLimitKeys[] = {"swiglu_clamp_exp", "swiglu_clamp_shexp"};
 
 /// Keys of a feature that only some families have.
 struct FeatureKeys {
@@ -35,8 +44,16 @@ constexpr FeatureKeys kFeatures[] = {
     {kScaleKeys, [](const Architecture& family) { return family.has_scales; }},
     {kLatentKeys,
      [](const Architecture& family) { return family.mixer == MixerKind::latent_attention; }},
-    {kConvolutionKeys,
+    {kShortConvolutionKeys,
      [](const Architecture& family) { return family.recurrence == MixerKind::short_convolution; }},
+    {kConvolutionKeys, [](const Architecture& family) { return family.delta != DeltaForm::none; }},
+    {kGatedDeltaKeys,
+     [](const Architecture& family) {
+       return family.delta == DeltaForm::grouped || family.delta == DeltaForm::tiled;
+     }},
+    {kKimiDeltaKeys, [](const Architecture& family) { return family.delta == DeltaForm::kda; }},
+    {kSectionKeys, [](const Architecture& family) { return family.has_rope_sections; }},
+    {kLimitKeys, [](const Architecture& family) { return family.has_swiglu_limits; }},
     {kTemperatureKeys, [](const Architecture& family) { return family.has_temperature; }}};
 
 /// Keys that are read for every family, or describe the file without changing the arithmetic: what

@@ -104,6 +104,20 @@ void TensorPlanner::floats(const std::string& name, uint64_t rows, uint64_t cols
                     name, dtype_info(matrix.dtype).name));
 }
 
+void TensorPlanner::squeezed_floats(const std::string& name, uint64_t rows, uint64_t cols,
+                                    Matrix& matrix) {
+  const gguf::Tensor* tensor = find(name);
+  if (tensor == nullptr) return;
+  std::vector<uint64_t> wanted{cols, rows}, found = tensor->shape;
+  std::erase(wanted, 1u);
+  std::erase(found, 1u);
+  if (found != wanted || tensor->dtype != Dtype::f32)
+    return fail(wrong_shape(*tensor, fmt::format("{}, {}, of F32", cols, rows)));
+  enter(*tensor, rows, matrix);
+  matrix.cols = cols;
+  matrix.row_bytes = cols * sizeof(float);
+}
+
 void TensorPlanner::optional_floats(const std::string& name, uint64_t rows, uint64_t cols,
                                     Matrix& matrix) {
   if (has(name)) floats(name, rows, cols, matrix);

@@ -27,6 +27,8 @@ class TensorPlanner {
 
   /// What is used number by number: must be F32.
   void floats(const std::string& name, uint64_t rows, uint64_t cols, Matrix& matrix);
+  /// The same, but dimensions of 1 do not count, nor whether they are there.
+  void squeezed_floats(const std::string& name, uint64_t rows, uint64_t cols, Matrix& matrix);
   void optional_floats(const std::string& name, uint64_t rows, uint64_t cols, Matrix& matrix);
   /// A norm, a bias, a factor for each element.
   void vector(const std::string& name, uint64_t count, Matrix& matrix) {

@@ -4,6 +4,7 @@
 // data by engine/loader, immutable afterwards.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,7 +45,7 @@ struct ExpertBiases {
 
 /// Attention with a key and a value for each KV head.
 struct AttentionWeights {
-  Projection query;   ///< [heads · key_dim][hidden]
+  Projection query;   ///< [heads · key_dim][hidden]; with gates each head's rows, then its gate's
   Projection key;     ///< [kv_heads · key_dim][hidden]
   Projection value;   ///< [kv_heads · value_dim][hidden]
   Projection output;  ///< [hidden][heads · value_dim]
@@ -64,6 +65,7 @@ struct LatentWeights {
   Matrix key_value_up;     ///< [heads · (unrotated_dim + value_dim)][latent_dim]; may be absent
   Matrix key_up;           ///< [heads · latent_dim][unrotated_dim]
   Matrix value_up;         ///< [heads · value_dim][latent_dim]; absent if key_value_up is there
+  Matrix gate;             ///< [heads][hidden]: a factor for what a head gives; may be absent
   Projection output;       ///< [hidden][heads · value_dim]
 
   /// Among others the rows that make values; they are the last of each head's.
@@ -72,10 +74,32 @@ struct LatentWeights {
 
 /// A gated short convolution; see backend/cpu/short_convolution.h.
 struct ConvolutionWeights {
-  Matrix in;        ///< [3 · hidden][hidden]
-  Matrix channels;  ///< [hidden][convolution_width], as the file has them
-  Matrix taps;      ///< [convolution_width][hidden], the same transposed
-  Matrix out;       ///< [hidden][hidden]
+  Matrix in;            ///< [3 · hidden][hidden]
+  Matrix channel_taps;  ///< [hidden][convolution_width], as the file has them
+  Matrix taps;          ///< [convolution_width][hidden]
+  Matrix out;           ///< [hidden][hidden]
+};
+
+/// Linear attention with a state; see backend/cpu/delta_net.h. V = value heads, K = key_dim.
+struct DeltaNetWeights {
+  /// A projection whose outputs, the channels, are convolved over tokens.
+  struct Convolved {
+    Matrix weight;        ///< [channels][hidden]
+    Matrix channel_taps;  ///< [channels][width], as the file has them
+    Matrix taps;          ///< [width][channels]
+  };
+  /// What queries, keys and values are made of: three, or one for all of them.
+  std::array<Convolved, 3> inputs;
+  Matrix decay_down;          ///< [rank][hidden]; may be absent
+  Matrix decay;               ///< [V, or V · K][hidden, or rank]
+  Matrix decay_bias;          ///< [1][V, or V · K]
+  Matrix decay_factor;        ///< V of them
+  Matrix strength;            ///< [V][hidden]
+  Matrix strength_and_decay;  ///< [2 · V][hidden], per key head: strengths, then decays; or absent
+  Matrix gate_down;           ///< [rank][hidden]; may be absent
+  Matrix gate;                ///< [V · value_dim][hidden, or rank]
+  Matrix norm;                ///< [1][value_dim]
+  Matrix output;              ///< [hidden][V · value_dim]
 };
 
 struct LayerWeights {
@@ -83,6 +107,7 @@ struct LayerWeights {
   AttentionWeights attention;
   LatentWeights latent;
   ConvolutionWeights convolution;
+  DeltaNetWeights delta;
   Matrix ffn_norm;  ///< [1][hidden]
 
   Matrix router;          ///< [experts][hidden]; absent in a dense layer

@@ -109,16 +109,48 @@ TEST_P(Elementwise, SiluMultiply) {
   });
 }
 
-TEST_P(Elementwise, Convolve) {
-  SKIP_UNLESS_OWN(convolve);
+TEST_P(Elementwise, Silu) {
+  SKIP_UNLESS_OWN(silu);
   sweep([&](FloatKind kind, size_t n, size_t offset, Random& random) {
-    const size_t width = n % 4 + 2;
-    const size_t stride = n + offset;
-    Bytes x = placed(make_floats(kind, (width - 1) * stride + n, random), offset);
-    Bytes taps = placed(make_floats(FloatKind::ordinary, width * n, random), (offset + 3) % 16);
-    Output got(n, offset), wanted(n, offset);
-    table().convolve(x.as<float>(), stride, taps.as<float>(), n, width, n, got.data());
-    reference().convolve(x.as<float>(), stride, taps.as<float>(), n, width, n, wanted.data());
+    const std::vector<float> x = make_floats(kind, n, random);
+    Output got(x, offset), wanted(x, offset);
+    table().silu(got.data(), n);
+    reference().silu(wanted.data(), n);
+    expect_same(got, wanted);
+  });
+}
+
+TEST_P(Elementwise, SigmoidMultiply) {
+  SKIP_UNLESS_OWN(sigmoid_multiply);
+  sweep([&](FloatKind kind, size_t n, size_t offset, Random& random) {
+    const std::vector<float> ups = make_floats(kind, n, random);
+    Bytes gate = placed(make_floats(kind, n, random), offset);
+    Output got(ups, offset), wanted(ups, offset);
+    table().sigmoid_multiply(gate.as<float>(), got.data(), n, got.data());
+    reference().sigmoid_multiply(gate.as<float>(), wanted.data(), n, wanted.data());
+    expect_same(got, wanted);
+  });
+}
+
+TEST_P(Elementwise, SwigluLimited) {
+  SKIP_UNLESS_OWN(swiglu_limited);
+  sweep([&](FloatKind kind, size_t n, size_t offset, Random& random) {
+    const std::vector<float> gates = make_floats(kind, n, random);
+    Bytes up = placed(make_floats(kind, n, random), (offset + 5) % 16);
+    Output got(gates, offset), wanted(gates, offset);
+    table().swiglu_limited(got.data(), up.as<float>(), 0.7f, n, got.data());
+    reference().swiglu_limited(wanted.data(), up.as<float>(), 0.7f, n, wanted.data());
+    expect_same(got, wanted);
+  });
+}
+
+TEST_P(Elementwise, SetLength) {
+  SKIP_UNLESS_OWN(set_length);
+  sweep([&](FloatKind kind, size_t n, size_t offset, Random& random) {
+    const std::vector<float> x = make_floats(kind, n, random);
+    Output got(x, offset), wanted(x, offset);
+    table().set_length(got.data(), 0.5f, 1e-6f, n);
+    reference().set_length(wanted.data(), 0.5f, 1e-6f, n);
     expect_same(got, wanted);
   });
 }

@@ -27,6 +27,8 @@ void Attention::want_input(const LayerWeights& layer, ActivationSet& input) cons
 
 void Attention::lay_out(Carver& carve) {
   const size_t tokens = cpu_.limits.ubatch_token_max;
+  const bool gated = cpu_.config.architecture->has_gated_attention;
+  query_and_gate_ = carve.floats(gated ? tokens * 2 * query_max_ : 0);
   query_ = carve.floats(tokens * query_max_);
   key_ = carve.floats(tokens * key_max_);
   value_ = carve.floats(tokens * value_max_);
@@ -49,6 +51,8 @@ void Attention::mix(size_t layer, size_t first_position, size_t token_count,
   const Projection& output = cpu_.map.dense.layers[layer].attention.output;
   const size_t row = shape.head_count * shape.value_dim;
   cpu_.for_tokens(token_count, [&](size_t token) {
+    if (cpu_.config.architecture->has_gated_attention)
+      apply_gates(shape, token, attended_ + token * row);
     attended_input_.write(cpu_.kernels, token, attended_ + token * row, row);
   });
   cpu_.multiply(product_of(output.weight, attended_input_, token_count, out));
@@ -57,13 +61,35 @@ void Attention::mix(size_t layer, size_t first_position, size_t token_count,
 
 void Attention::project(size_t layer, size_t token_count, const ActivationSet& input) {
   const AttentionWeights& weights = cpu_.map.dense.layers[layer].attention;
-  const MatmulJob jobs[] = {product_of(weights.query.weight, input, token_count, query_),
+  const bool gated = cpu_.config.architecture->has_gated_attention;
+  float* query = gated ? query_and_gate_ : query_;
+  const MatmulJob jobs[] = {product_of(weights.query.weight, input, token_count, query),
                             product_of(weights.key.weight, input, token_count, key_),
                             product_of(weights.value.weight, input, token_count, value_)};
   cpu_.multiply(jobs);
-  cpu_.add_bias(weights.query.bias, token_count, query_);
+  cpu_.add_bias(weights.query.bias, token_count, query);
   cpu_.add_bias(weights.key.bias, token_count, key_);
   cpu_.add_bias(weights.value.bias, token_count, value_);
+  if (gated) split_gates(layer, token_count);
+}
+
+/// Of each head's numbers the first half is the query.
+void Attention::split_gates(size_t layer, size_t token_count) {
+  const size_t dim = cpu_.config.layers[layer].key_dim;
+  const size_t heads = cpu_.config.layers[layer].head_count;
+  cpu_.for_tokens(token_count, [&](size_t token) {
+    for (size_t head = token * heads; head < (token + 1) * heads; ++head)
+      std::copy_n(query_and_gate_ + head * 2 * dim, dim, query_ + head * dim);
+  });
+}
+
+/// The second half is the gate: how much of what the head gives goes on, number by number.
+void Attention::apply_gates(const LayerConfig& shape, size_t token, float* row) const {
+  const size_t dim = shape.key_dim;
+  for (size_t head = 0; head < shape.head_count; ++head) {
+    const float* gate = query_and_gate_ + (token * shape.head_count + head) * 2 * dim + dim;
+    cpu_.kernels.sigmoid_multiply(gate, row + head * dim, dim, row + head * dim);
+  }
 }
 
 /// Normalises and rotates the heads of one token's query or key, in the order of the family.

@@ -21,6 +21,8 @@ class Attention final : public TokenMixer {
 
  private:
   void project(size_t layer, size_t token_count, const ActivationSet& input);
+  void split_gates(size_t layer, size_t token_count);
+  void apply_gates(const LayerConfig& shape, size_t token, float* row) const;
   void turn_heads(size_t layer, float* heads, size_t head_count, const Matrix& norm,
                   size_t position) const;
   void turn_and_store(size_t layer, size_t first_position, size_t token_count,
@@ -33,11 +35,12 @@ class Attention final : public TokenMixer {
   size_t value_max_ = 0;     ///< of its values
   size_t attended_max_ = 0;  ///< of what its heads give
   /// U = ubatch tokens
-  float* query_ = nullptr;        ///< [U][head][key_dim]
-  float* key_ = nullptr;          ///< [U][kv_head][key_dim]
-  float* value_ = nullptr;        ///< [U][kv_head][value_dim]
-  float* attended_ = nullptr;     ///< [U][head][value_dim]
-  ActivationSet attended_input_;  ///< [U][head · value_dim], for the output projection
+  float* query_and_gate_ = nullptr;  ///< [U][head][key_dim + value_dim], of families with gates
+  float* query_ = nullptr;           ///< [U][head][key_dim]
+  float* key_ = nullptr;             ///< [U][kv_head][key_dim]
+  float* value_ = nullptr;           ///< [U][kv_head][value_dim]
+  float* attended_ = nullptr;        ///< [U][head][value_dim]
+  ActivationSet attended_input_;     ///< [U][head · value_dim], for the output projection
 };
 
 }  // namespace sluice

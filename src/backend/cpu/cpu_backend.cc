@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backend/cpu/attention.h"
+#include "backend/cpu/delta_net.h"
 #include "backend/cpu/expert_tiles.h"
 #include "backend/cpu/latent_attention.h"
 #include "backend/cpu/short_convolution.h"
@@ -19,6 +20,8 @@ std::unique_ptr<TokenMixer> make_mixer(MixerKind kind, const CpuContext& cpu,
       return std::make_unique<LatentAttention>(cpu, ropes);
     case MixerKind::short_convolution:
       return std::make_unique<ShortConvolution>(cpu);
+    case MixerKind::delta_net:
+      return std::make_unique<DeltaNet>(cpu);
   }
   CHECK(false);
 }

@@ -59,11 +59,17 @@ void CpuBackend::gate_up_tile(const ExpertTile& tile, size_t thread, const Batch
   add_expert_bias(biases.up, tile, up_out, tile.row_count);
 
   const auto activate = activation_kernel(cpu_.kernels, cpu_.config.architecture->activation);
+  const LayerConfig& layer = cpu_.config.layers[work.layer];
+  const float limit = work.expert == kNoExpert ? layer.dense_limit : layer.expert_limit;
   const ActivationFormat format = dtype_info(work.view.down.dtype).activation;
   const ActivationRows& activated = batch.activated[static_cast<size_t>(format)];
   for (size_t token = 0; token < tile.token_count; ++token) {
     float* row = gate_out + token * tile.row_count;
-    activate(row, up_out + token * tile.row_count, tile.row_count, row);
+    const float* up = up_out + token * tile.row_count;
+    if (limit > 0)
+      cpu_.kernels.swiglu_limited(row, up, limit, tile.row_count, row);
+    else
+      activate(row, up, tile.row_count, row);
     write_activations(cpu_.kernels, format, row, tile.first_row, tile.row_count,
                       work.view.down.cols,
                       activated.row(work.first_pair + tile.first_token + token));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backend/cpu/cached_attention.h"
+#include "base/elementary.h"
 
 namespace sluice {
 
@@ -24,6 +25,7 @@ void LatentAttention::want_input(const LayerWeights& layer, ActivationSet& input
   const LatentWeights& weights = layer.latent;
   input.want(format_of(weights.query_down.present() ? weights.query_down : weights.query));
   input.want(format_of(weights.latent_down));
+  if (weights.gate.present()) input.want(format_of(weights.gate));
 }
 
 void LatentAttention::lay_out(Carver& carve) {
@@ -35,6 +37,7 @@ void LatentAttention::lay_out(Carver& carve) {
   };
   floats_and_rows(tokens, shape_.query_rank, low_, low_input_);
   query_ = carve.floats(heads * shape_.query_dim());
+  gate_ = carve.floats(heads);
   latent_ = carve.floats(tokens * shape_.key_dim());
   absorbed_ = carve.floats(heads * shape_.key_dim());
   unrotated_input_.place(carve.take(unrotated_input_.bytes(heads, shape_.unrotated_dim)), heads,
@@ -65,8 +68,9 @@ void LatentAttention::project(const LatentWeights& weights, size_t token_count,
   const bool in_two_steps = weights.query_down.present();
   const MatmulJob jobs[] = {in_two_steps ? product_of(weights.query_down, input, token_count, low_)
                                          : product_of(weights.query, input, token_count, query_),
-                            product_of(weights.latent_down, input, token_count, latent_)};
-  cpu_.multiply(jobs);
+                            product_of(weights.latent_down, input, token_count, latent_),
+                            product_of(weights.gate, input, token_count, gate_)};
+  cpu_.multiply(std::span(jobs).first(weights.gate.present() ? 3 : 2));
   if (!in_two_steps) return;
   const size_t rank = shape_.query_rank;
   cpu_.for_tokens(token_count, [&](size_t token) {
@@ -131,7 +135,12 @@ void LatentAttention::raise_values(size_t layer, size_t token_count) {
                      .row_count = shape_.value_dim},
                     attended_input_, token_count, value_, shape_.value_dim);
   const size_t row = heads * shape_.value_dim;
+  const bool gated = cpu_.map.dense.layers[layer].latent.gate.present();
   cpu_.for_tokens(token_count, [&](size_t token) {
+    for (size_t head = token * heads; gated && head < (token + 1) * heads; ++head) {
+      const float share = sigmoid_f32(gate_[head]);
+      for (float& x : std::span(value_ + head * shape_.value_dim, shape_.value_dim)) x *= share;
+    }
     value_input_.write(cpu_.kernels, token, value_ + token * row, row);
   });
 }

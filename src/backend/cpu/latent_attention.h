@@ -51,6 +51,7 @@ class LatentAttention final : public TokenMixer {
   float* latent_ = nullptr;        ///< [U][R + rotated_dim], what is cached
   float* absorbed_ = nullptr;      ///< [U][head][R + rotated_dim], queries as the cache wants them
   float* attended_ = nullptr;      ///< [U][head][R]
+  float* gate_ = nullptr;          ///< [U][head], of families with gates
   float* value_ = nullptr;         ///< [U][head][value_dim]
   ActivationSet low_input_;        ///< [U][query_rank]
   ActivationSet unrotated_input_;  ///< [U · head][unrotated_dim]

@@ -85,6 +85,13 @@ void convolve(const float* x, size_t row_stride, const float* taps, size_t tap_s
               size_t n, float* out);
 void softmax(float* x, size_t n);
 void rope_neox(float* x, const float* cos, const float* sin, size_t pairs);
+void swiglu_limited(const float* gate, const float* up, float limit, size_t n, float* out);
+void sigmoid_multiply(const float* gate, const float* up, size_t n, float* out);
+void set_length(float* x, float length, float eps, size_t n);
+void silu(float* x, size_t n);
+void softplus_decay(float* x, const float* bias, float factor, size_t n);
+void sigmoid_decay(float* x, const float* bias, float factor, float bound, size_t n);
+void delta_rule(const DeltaArgs& args);
 
 uint64_t multiply_only(uint64_t rounds);
 

@@ -16,9 +16,7 @@ inline float square_root(float x) {
   return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)));
 }
 
-}  // namespace
-
-void rms_norm(const float* x, const float* weight, float eps, size_t n, float* out) {
+float sum_of_squares(const float* x, size_t n) {
   __m256 squares[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
   for (size_t i = 0; i < n; i += 2 * kLanes) {
 #pragma GCC unroll 2
@@ -28,7 +26,13 @@ void rms_norm(const float* x, const float* weight, float eps, size_t n, float* o
       squares[half] = _mm256_fmadd_ps(v, v, squares[half]);
     }
   }
-  const float mean = fold_lanes(squares[0], squares[1]) / static_cast<float>(n);
+  return fold_lanes(squares[0], squares[1]);
+}
+
+}  // namespace
+
+void rms_norm(const float* x, const float* weight, float eps, size_t n, float* out) {
+  const float mean = sum_of_squares(x, n) / static_cast<float>(n);
   const __m256 scale = _mm256_set1_ps(1.0f / square_root(mean + eps));
   for (size_t i = 0; i < n; i += kLanes) {
     const __m256 scaled = _mm256_mul_ps(load_some(x + i, n - i), scale);
@@ -50,13 +54,34 @@ void add_scaled(float a, const float* x, size_t n, float* y) {
 }
 
 void silu_multiply(const float* gate, const float* up, size_t n, float* out) {
-  const __m256 sign = _mm256_set1_ps(-0.0f);
-  const __m256 one = _mm256_set1_ps(1.0f);
   for (size_t i = 0; i < n; i += kLanes) {
-    const __m256 g = load_some(gate + i, n - i);
-    const __m256 silu = _mm256_div_ps(g, _mm256_add_ps(one, exp_lanes(_mm256_xor_ps(g, sign))));
+    const __m256 silu = silu_lanes(load_some(gate + i, n - i));
     store_some(out + i, _mm256_mul_ps(silu, load_some(up + i, n - i)), n - i);
   }
+}
+
+void swiglu_limited(const float* gate, const float* up, float limit, size_t n, float* out) {
+  const __m256 high = _mm256_set1_ps(limit);
+  const __m256 low = _mm256_set1_ps(-limit);
+  for (size_t i = 0; i < n; i += kLanes) {  // of equals and NaN, min and max give the second
+    const __m256 silu = silu_lanes(load_some(gate + i, n - i));
+    const __m256 below = _mm256_min_ps(high, load_some(up + i, n - i));
+    store_some(out + i, _mm256_mul_ps(_mm256_min_ps(high, silu), _mm256_max_ps(low, below)), n - i);
+  }
+}
+
+void sigmoid_multiply(const float* gate, const float* up, size_t n, float* out) {
+  for (size_t i = 0; i < n; i += kLanes) {
+    const __m256 sigmoid = sigmoid_lanes(load_some(gate + i, n - i));
+    store_some(out + i, _mm256_mul_ps(sigmoid, load_some(up + i, n - i)), n - i);
+  }
+}
+
+void set_length(float* x, float length, float eps, size_t n) {
+  const float found = square_root(sum_of_squares(x, n));
+  const __m256 scale = _mm256_set1_ps(length / (found > eps ? found : eps));
+  for (size_t i = 0; i < n; i += kLanes)
+    store_some(x + i, _mm256_mul_ps(load_some(x + i, n - i), scale), n - i);
 }
 
 void softmax(float* x, size_t n) {

@@ -65,5 +65,33 @@ inline __m256 exp_lanes(__m256 x) {
   return _mm256_blendv_ps(_mm256_andnot_ps(low, result), _mm256_set1_ps(__builtin_inff()), high);
 }
 
+/// 1 + e^−x: what sigmoid_f32 and silu_f32 divide by.
+inline __m256 one_and_exp_of_minus(__m256 x) {
+  return _mm256_add_ps(_mm256_set1_ps(1.0f), exp_lanes(_mm256_xor_ps(x, _mm256_set1_ps(-0.0f))));
+}
+
+inline __m256 sigmoid_lanes(__m256 x) {
+  return _mm256_div_ps(_mm256_set1_ps(1.0f), one_and_exp_of_minus(x));
+}
+
+inline __m256 silu_lanes(__m256 x) {
+  return _mm256_div_ps(x, one_and_exp_of_minus(x));
+}
+
+/// softplus_f32 of base/elementary.h.
+inline __m256 softplus_lanes(__m256 x) {
+  using C = LogConstants;
+  const __m256 y = exp_lanes(_mm256_or_ps(x, _mm256_set1_ps(-0.0f)));
+  const __m256 s = _mm256_div_ps(y, _mm256_add_ps(_mm256_set1_ps(2.0f), y));
+  const __m256 z = _mm256_mul_ps(s, s);
+  __m256 p = _mm256_fmadd_ps(_mm256_set1_ps(C::kC11), z, _mm256_set1_ps(C::kC9));
+  p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(C::kC7));
+  p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(C::kC5));
+  p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(C::kC3));
+  const __m256 twice = _mm256_add_ps(s, s);
+  return _mm256_add_ps(_mm256_max_ps(x, _mm256_setzero_ps()),
+                       _mm256_fmadd_ps(_mm256_mul_ps(twice, z), p, twice));
+}
+
 }  // namespace
 }  // namespace sluice::kernels::avx2

@@ -5,15 +5,22 @@
 #include "kernels/avx512/lanes.h"
 
 namespace sluice::kernels::avx512 {
+namespace {
 
-void rms_norm(const float* x, const float* weight, float eps, size_t n, float* out) {
+float sum_of_squares(const float* x, size_t n) {
   __m512 squares = _mm512_setzero_ps();
   for (size_t i = 0; i < n; i += kLanes) {
     const __mmask16 lanes = lanes_left(i, n);
     const __m512 v = _mm512_maskz_loadu_ps(lanes, x + i);
     squares = _mm512_mask3_fmadd_ps(v, v, squares, lanes);
   }
-  const float mean = fold_lanes(squares) / static_cast<float>(n);
+  return fold_lanes(squares);
+}
+
+}  // namespace
+
+void rms_norm(const float* x, const float* weight, float eps, size_t n, float* out) {
+  const float mean = sum_of_squares(x, n) / static_cast<float>(n);
   const float root = _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(mean + eps)));
   const __m512 scale = _mm512_set1_ps(1.0f / root);
   for (size_t i = 0; i < n; i += kLanes) {
@@ -44,14 +51,41 @@ void add_scaled(float a, const float* x, size_t n, float* y) {
 }
 
 void silu_multiply(const float* gate, const float* up, size_t n, float* out) {
-  const __m512 sign = _mm512_set1_ps(-0.0f);
-  const __m512 one = _mm512_set1_ps(1.0f);
   for (size_t i = 0; i < n; i += kLanes) {
     const __mmask16 lanes = lanes_left(i, n);
-    const __m512 x = _mm512_maskz_loadu_ps(lanes, gate + i);
-    const __m512 silu = _mm512_div_ps(x, _mm512_add_ps(one, exp_lanes(_mm512_xor_ps(x, sign))));
+    const __m512 silu = silu_lanes(_mm512_maskz_loadu_ps(lanes, gate + i));
     _mm512_mask_storeu_ps(out + i, lanes,
                           _mm512_mul_ps(silu, _mm512_maskz_loadu_ps(lanes, up + i)));
+  }
+}
+
+void swiglu_limited(const float* gate, const float* up, float limit, size_t n, float* out) {
+  const __m512 high = _mm512_set1_ps(limit);
+  const __m512 low = _mm512_set1_ps(-limit);
+  for (size_t i = 0; i < n; i += kLanes) {  // of equals and NaN, min and max give the second
+    const __mmask16 lanes = lanes_left(i, n);
+    const __m512 silu = silu_lanes(_mm512_maskz_loadu_ps(lanes, gate + i));
+    const __m512 below = _mm512_min_ps(high, _mm512_maskz_loadu_ps(lanes, up + i));
+    const __m512 product = _mm512_mul_ps(_mm512_min_ps(high, silu), _mm512_max_ps(low, below));
+    _mm512_mask_storeu_ps(out + i, lanes, product);
+  }
+}
+
+void sigmoid_multiply(const float* gate, const float* up, size_t n, float* out) {
+  for (size_t i = 0; i < n; i += kLanes) {
+    const __mmask16 lanes = lanes_left(i, n);
+    const __m512 sigmoid = sigmoid_lanes(_mm512_maskz_loadu_ps(lanes, gate + i));
+    _mm512_mask_storeu_ps(out + i, lanes,
+                          _mm512_mul_ps(sigmoid, _mm512_maskz_loadu_ps(lanes, up + i)));
+  }
+}
+
+void set_length(float* x, float length, float eps, size_t n) {
+  const float found = _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(sum_of_squares(x, n))));
+  const __m512 scale = _mm512_set1_ps(length / (found > eps ? found : eps));
+  for (size_t i = 0; i < n; i += kLanes) {
+    const __mmask16 lanes = lanes_left(i, n);
+    _mm512_mask_storeu_ps(x + i, lanes, _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes, x + i), scale));
   }
 }
 

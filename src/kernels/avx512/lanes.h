@@ -58,5 +58,33 @@ inline __m512 exp_lanes(__m512 x) {
   return _mm512_mask_mov_ps(_mm512_maskz_mov_ps(not_low, result), high, infinity);
 }
 
+/// 1 + e^−x: what sigmoid_f32 and silu_f32 divide by.
+inline __m512 one_and_exp_of_minus(__m512 x) {
+  return _mm512_add_ps(_mm512_set1_ps(1.0f), exp_lanes(_mm512_xor_ps(x, _mm512_set1_ps(-0.0f))));
+}
+
+inline __m512 sigmoid_lanes(__m512 x) {
+  return _mm512_div_ps(_mm512_set1_ps(1.0f), one_and_exp_of_minus(x));
+}
+
+inline __m512 silu_lanes(__m512 x) {
+  return _mm512_div_ps(x, one_and_exp_of_minus(x));
+}
+
+/// softplus_f32 of base/elementary.h.
+inline __m512 softplus_lanes(__m512 x) {
+  using C = LogConstants;
+  const __m512 y = exp_lanes(_mm512_or_ps(x, _mm512_set1_ps(-0.0f)));
+  const __m512 s = _mm512_div_ps(y, _mm512_add_ps(_mm512_set1_ps(2.0f), y));
+  const __m512 z = _mm512_mul_ps(s, s);
+  __m512 p = _mm512_fmadd_ps(_mm512_set1_ps(C::kC11), z, _mm512_set1_ps(C::kC9));
+  p = _mm512_fmadd_ps(p, z, _mm512_set1_ps(C::kC7));
+  p = _mm512_fmadd_ps(p, z, _mm512_set1_ps(C::kC5));
+  p = _mm512_fmadd_ps(p, z, _mm512_set1_ps(C::kC3));
+  const __m512 twice = _mm512_add_ps(s, s);
+  return _mm512_add_ps(_mm512_max_ps(x, _mm512_setzero_ps()),
+                       _mm512_fmadd_ps(_mm512_mul_ps(twice, z), p, twice));
+}
+
 }  // namespace
 }  // namespace sluice::kernels::avx512

@@ -5,8 +5,9 @@
 #include "kernels/neon/neon.h"
 
 namespace sluice::kernels::neon {
+namespace {
 
-void rms_norm(const float* x, const float* weight, float eps, size_t n, float* out) {
+float sum_of_squares(const float* x, size_t n) {
   float32x4_t squares[kQuarters] = {};
   for (size_t i = 0; i < n; i += kQuarters * kLanes) {
 #pragma GCC unroll 4
@@ -16,7 +17,13 @@ void rms_norm(const float* x, const float* weight, float eps, size_t n, float* o
       squares[quarter] = vfmaq_f32(squares[quarter], v, v);
     }
   }
-  const float mean = fold_lanes(squares) / static_cast<float>(n);
+  return fold_lanes(squares);
+}
+
+}  // namespace
+
+void rms_norm(const float* x, const float* weight, float eps, size_t n, float* out) {
+  const float mean = sum_of_squares(x, n) / static_cast<float>(n);
   const float32x4_t scale = vdupq_n_f32(1.0f / __builtin_sqrtf(mean + eps));
   for (size_t i = 0; i < n; i += kLanes) {
     const float32x4_t scaled = vmulq_f32(load_some(x + i, n - i), scale);
@@ -38,12 +45,34 @@ void add_scaled(float a, const float* x, size_t n, float* y) {
 }
 
 void silu_multiply(const float* gate, const float* up, size_t n, float* out) {
-  const float32x4_t one = vdupq_n_f32(1.0f);
   for (size_t i = 0; i < n; i += kLanes) {
-    const float32x4_t g = load_some(gate + i, n - i);
-    const float32x4_t silu = vdivq_f32(g, vaddq_f32(one, exp_lanes(vnegq_f32(g))));
+    const float32x4_t silu = silu_lanes(load_some(gate + i, n - i));
     store_some(out + i, vmulq_f32(silu, load_some(up + i, n - i)), n - i);
   }
+}
+
+void swiglu_limited(const float* gate, const float* up, float limit, size_t n, float* out) {
+  const float32x4_t high = vdupq_n_f32(limit);
+  const float32x4_t low = vdupq_n_f32(-limit);
+  for (size_t i = 0; i < n; i += kLanes) {
+    const float32x4_t silu = silu_lanes(load_some(gate + i, n - i));
+    const float32x4_t u = larger(low, smaller(high, load_some(up + i, n - i)));
+    store_some(out + i, vmulq_f32(smaller(high, silu), u), n - i);
+  }
+}
+
+void sigmoid_multiply(const float* gate, const float* up, size_t n, float* out) {
+  for (size_t i = 0; i < n; i += kLanes) {
+    const float32x4_t sigmoid = sigmoid_lanes(load_some(gate + i, n - i));
+    store_some(out + i, vmulq_f32(sigmoid, load_some(up + i, n - i)), n - i);
+  }
+}
+
+void set_length(float* x, float length, float eps, size_t n) {
+  const float found = __builtin_sqrtf(sum_of_squares(x, n));
+  const float32x4_t scale = vdupq_n_f32(length / (found > eps ? found : eps));
+  for (size_t i = 0; i < n; i += kLanes)
+    store_some(x + i, vmulq_f32(load_some(x + i, n - i), scale), n - i);
 }
 
 void softmax(float* x, size_t n) {

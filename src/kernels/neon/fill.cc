@@ -63,6 +63,13 @@ void fill(KernelTable& table) {
   table.convolve = convolve;
   table.softmax = softmax;
   table.rope_neox = rope_neox;
+  table.swiglu_limited = swiglu_limited;
+  table.sigmoid_multiply = sigmoid_multiply;
+  table.set_length = set_length;
+  table.silu = silu;
+  table.softplus_decay = softplus_decay;
+  table.sigmoid_decay = sigmoid_decay;
+  table.delta_rule = delta_rule;
   table.multiply_only = multiply_only;
 }
 

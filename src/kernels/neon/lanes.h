@@ -55,6 +55,11 @@ inline float32x4_t larger(float32x4_t x, float32x4_t m) {
   return vbslq_f32(vcgtq_f32(x, m), x, m);
 }
 
+/// x < m ? x : m
+inline float32x4_t smaller(float32x4_t x, float32x4_t m) {
+  return vbslq_f32(vcltq_f32(x, m), x, m);
+}
+
 /// exp_f32 of base/elementary.h.
 inline float32x4_t exp_lanes(float32x4_t x) {
   using C = ExpConstants;
@@ -76,6 +81,33 @@ inline float32x4_t exp_lanes(float32x4_t x) {
   const uint32x4_t high = vcgtq_f32(x, vdupq_n_f32(C::kHigh));
   const float32x4_t above_low = vreinterpretq_f32_u32(vbicq_u32(result, low));
   return vbslq_f32(high, vdupq_n_f32(__builtin_inff()), above_low);
+}
+
+/// 1 + e^−x: what sigmoid_f32 and silu_f32 divide by.
+inline float32x4_t one_and_exp_of_minus(float32x4_t x) {
+  return vaddq_f32(vdupq_n_f32(1.0f), exp_lanes(vnegq_f32(x)));
+}
+
+inline float32x4_t sigmoid_lanes(float32x4_t x) {
+  return vdivq_f32(vdupq_n_f32(1.0f), one_and_exp_of_minus(x));
+}
+
+inline float32x4_t silu_lanes(float32x4_t x) {
+  return vdivq_f32(x, one_and_exp_of_minus(x));
+}
+
+/// softplus_f32 of base/elementary.h.
+inline float32x4_t softplus_lanes(float32x4_t x) {
+  using C = LogConstants;
+  const float32x4_t y = exp_lanes(vnegq_f32(vabsq_f32(x)));
+  const float32x4_t s = vdivq_f32(y, vaddq_f32(vdupq_n_f32(2.0f), y));
+  const float32x4_t z = vmulq_f32(s, s);
+  float32x4_t p = vfmaq_f32(vdupq_n_f32(C::kC9), vdupq_n_f32(C::kC11), z);
+  p = vfmaq_f32(vdupq_n_f32(C::kC7), p, z);
+  p = vfmaq_f32(vdupq_n_f32(C::kC5), p, z);
+  p = vfmaq_f32(vdupq_n_f32(C::kC3), p, z);
+  const float32x4_t twice = vaddq_f32(s, s);
+  return vaddq_f32(larger(x, vdupq_n_f32(0.0f)), vfmaq_f32(twice, vmulq_f32(twice, z), p));
 }
 
 }  // namespace

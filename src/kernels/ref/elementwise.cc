@@ -40,6 +40,28 @@ void swiglu_clamped(const float* gate, const float* up, size_t n, float* out) {
   }
 }
 
+void swiglu_limited(const float* gate, const float* up, float limit, size_t n, float* out) {
+  for (size_t i = 0; i < n; ++i) {
+    const float silu = silu_f32(gate[i]);
+    const float g = silu > limit ? limit : silu;
+    const float below = up[i] > limit ? limit : up[i];
+    const float u = below < -limit ? -limit : below;
+    out[i] = g * u;
+  }
+}
+
+void sigmoid_multiply(const float* gate, const float* up, size_t n, float* out) {
+  for (size_t i = 0; i < n; ++i) out[i] = sigmoid_f32(gate[i]) * up[i];
+}
+
+void set_length(float* x, float length, float eps, size_t n) {
+  Sum16 squares;
+  for (size_t i = 0; i < n; ++i) squares.lane(i) = std::fma(x[i], x[i], squares.lane(i));
+  const float found = std::sqrt(squares.total());
+  const float scale = length / (found > eps ? found : eps);
+  for (size_t i = 0; i < n; ++i) x[i] = x[i] * scale;
+}
+
 void softmax(float* x, size_t n) {
   float max = -std::numeric_limits<float>::infinity();
   for (size_t i = 0; i < n; ++i) max = x[i] > max ? x[i] : max;
