@@ -31,9 +31,10 @@ void add_model_argument(CLI::App& command, std::string& model, const std::string
 namespace {
 
 /// What is wrong with a value is found by a check, whose message CLI11 puts behind the name.
-void add_engine_option(CLI::App& command, const OptionSpec& spec, EngineOptions& options) {
+void add_engine_option(CLI::App& command, const OptionSpec& spec, CommonOptions& options) {
   const auto set = [&options, &spec](const std::string& text) {
-    CHECK(spec.set(options, text).ok());
+    CHECK(spec.set(options.engine, text).ok());
+    if (rules_experts_only(spec)) options.expert_options.push_back(spec.name);
   };
   const auto check = [&spec](const std::string& text) {
     EngineOptions scratch;
@@ -59,11 +60,16 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
   add_number(command, "--seed", options.seed, {0, std::numeric_limits<uint64_t>::max()},
              "of everything random: another seed, another text")
       ->group("Engine");
-  for (const OptionSpec& spec : option_table()) add_engine_option(command, spec, options.engine);
+  for (const OptionSpec& spec : option_table()) add_engine_option(command, spec, options);
 }
 
 Result<std::unique_ptr<Engine>> open_engine(const CommonOptions& options) {
-  return Engine::open(options.model, options.engine, options.log(), &stop_on_interrupt());
+  auto engine = Engine::open(options.model, options.engine, options.log(), &stop_on_interrupt());
+  if (engine.ok() && (*engine)->facts().expert_count == 0 && !options.expert_options.empty())
+    options.log().info("the model has no experts: {} {} no effect",
+                       fmt::join(options.expert_options, ", "),
+                       options.expert_options.size() == 1 ? "has" : "have");
+  return engine;
 }
 
 Result<std::vector<text::TokenId>> parse_tokens(std::string_view list, size_t token_count) {

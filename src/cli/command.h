@@ -32,6 +32,7 @@ int report(const Status& status);
 struct CommonOptions {
   std::string model;
   EngineOptions engine;
+  std::vector<std::string_view> expert_options;  ///< given, and of effect on experts only
   uint64_t seed = 0;
   bool json = false;
   bool quiet = false;

@@ -85,21 +85,20 @@ std::string expert_section(const ModelReport& model) {
 
 std::string token_section(const ModelReport& model) {
   std::string text;
-  if (model.bytes_per_token() > 0) {
-    text += "\nA token\n";
+  if (model.bytes_per_token() > 0)
     text += line("experts",
                  fmt::format("{} in each of {}, {} together", counted(model.used_count, "expert"),
                              counted(model.expert_layers.size(), "MoE layer"),
                              format_bytes(model.bytes_per_token())));
-    if (model.dense_bytes_per_token > 0)
-      text += line("dense", fmt::format("{} of the resident weights",
-                                        format_bytes(model.dense_bytes_per_token)));
-  }
+  if (model.dense_bytes_per_token > 0)
+    text += line("dense", fmt::format("{} of the resident weights",
+                                      format_bytes(model.dense_bytes_per_token)));
   if (model.kv_bytes_per_token_f16 > 0)
     text += line("KV cache", fmt::format("{} (--kv f16), {} (--kv f32), {} (--kv q8_0)",
                                          format_bytes(model.kv_bytes_per_token_f16),
                                          format_bytes(model.kv_bytes_per_token_f32),
                                          format_bytes(model.kv_bytes_per_token_q8_0)));
+  if (!text.empty()) text.insert(0, "\nA token\n");
   if (model.bytes_per_token() == 0) return text;
   text += "\nFloors of the expert cache\n";
   text += line("useful", fmt::format("{}: {} experts, all that one token uses",

@@ -130,12 +130,13 @@ std::string RunReport::text() const {
       mode.mode, prompt_tokens, result.prefill_s, ratio(double(prompt_tokens), result.prefill_s),
       result.decode_steps, result.decode_s, ratio(double(result.decode_steps), result.decode_s));
   if (result.decode_steps == 0) return text;
-  text += fmt::format(
-      "experts: hit rate {:.1f} %, {} read per token; per token {:.2f} ms stall, {:.2f} ms "
-      "compute\n",
-      100 * ratio(double(moe.hits), double(moe.lookups)),
-      format_bytes(static_cast<uint64_t>(double(moe.read_bytes()) / steps)), ms(moe.stall_s),
-      ms(roof.compute_s));
+  if (engine.facts().expert_count > 0)
+    text += fmt::format(
+        "experts: hit rate {:.1f} %, {} read per token; per token {:.2f} ms stall, {:.2f} ms "
+        "compute\n",
+        100 * ratio(double(moe.hits), double(moe.lookups)),
+        format_bytes(static_cast<uint64_t>(double(moe.read_bytes()) / steps)), ms(moe.stall_s),
+        ms(roof.compute_s));
   text += fmt::format(
       "roofline per token: drive {:.2f} ms, memory {:.2f} ms, compute {:.2f} ms; floor {:.2f} ms "
       "({}), {:.0f} % reached\n",

@@ -38,11 +38,11 @@ struct ModelFacts {
   std::string file_name;
   std::vector<std::string> paths;  ///< of its files
   std::string architecture;
-  std::string router;  ///< "softmax over 128 experts, 8 used, …"
+  std::string router;  ///< "softmax over 128 experts, 8 used, …", "none, all layers are dense"
   size_t layer_count = 0;
   size_t vocabulary_size = 0;
   uint32_t context_trained_tokens = 0;
-  uint32_t expert_count = 0;
+  uint32_t expert_count = 0;  ///< of a MoE layer; 0: a dense model, and so are the next
   uint32_t expert_used_count = 0;
   uint64_t dense_bytes = 0;
   uint64_t expert_bytes = 0;            ///< of one expert of the first MoE layer

@@ -26,7 +26,7 @@ struct Engine::Impl {
     return options.kv == KvFormat::f32 ? KvType::f32 : KvType::f16;
   }
 
-  const EngineOptions options;
+  EngineOptions options;  ///< as asked for, less what has no meaning for the model
   const Log log;
   const std::atomic<bool>* stop;
   Ledger ledger;

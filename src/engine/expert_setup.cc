@@ -144,7 +144,9 @@ Status make_expert_store(Engine::Impl& impl, const MemoryPlan& memory) {
   impl.store =
       std::make_unique<ExpertStore>(*impl.slots, impl.model->weights().experts, impl.model->queue(),
                                     impl.model->config().expert_used_count, make_policy(impl));
-  const bool resident = impl.options.stream == StreamMode::off && all_resident;
+  // Without experts there is nothing that could be read later.
+  const bool wants_all = impl.options.stream == StreamMode::off || impl.facts.expert_count == 0;
+  const bool resident = wants_all && all_resident;
   impl.mode.mode = resident ? "resident" : impl.model->reads_direct() ? "streamed" : "buffered";
   return resident ? impl.store->preload(impl.stop) : Status();
 }

@@ -94,10 +94,37 @@ MemoryPlan make_memory_plan(const Engine::Impl& impl) {
   return plan_memory(os::memory_state(), impl.options, needs);
 }
 
+/// A model without experts has the expert cache that its layers ask for: no slot. Everything below
+/// works with that as with any number, so that a dense model needs no second way through the
+/// engine; only what would write files or guess for nothing is turned off here.
+void leave_experts_out(EngineOptions& options) {
+  options.cache = {};
+  options.pool = PoolKind::layer;
+  options.ring_slots = 0;
+  options.lookahead_layers = 0;
+  options.readahead_layers = 0;
+  options.correction_path.clear();
+  options.census = "off";
+  options.trace_path.clear();
+}
+
+/// Where experts stream, a budget that is too small is exceeded by a little; where nothing does, by
+/// the whole model.
+Status check_weights_fit(const Engine::Impl& impl, const MemoryPlan& memory) {
+  const uint64_t bytes = impl.model->dense_arena_bytes();
+  if (impl.facts.expert_count > 0 || bytes <= memory.budget_bytes) return {};
+  return make_error(ErrorKind::memory,
+                    "{}: a dense model stays in memory as a whole: its weights need {}, {} are to "
+                    "be had ({}); nothing of it can be streamed",
+                    impl.facts.paths.front(), format_bytes(bytes),
+                    format_bytes(memory.budget_bytes), memory.budget_reason);
+}
+
 /// Reads of expert size tell what the drive gives to expert reads.
 void probe_drive(Engine::Impl& impl, const MemoryPlan& memory) {
   constexpr uint64_t kBytesMax = 64 * kMiB;
   const auto parts = impl.model->weights().first_experts().parts();
+  if (parts.empty()) return;  // nothing will be read once the model is loaded
   // The expert cache is not there yet, and its memory free: the experts of a token at least, even
   // where the budget has no room for them.
   const uint64_t free_bytes = std::max(memory.cache_bytes_max, cache_bytes_min(impl));
@@ -112,8 +139,9 @@ void probe_drive(Engine::Impl& impl, const MemoryPlan& memory) {
       io::plan_prefetch_beside_demand(profile, impl.options.prefetch_cap_demand));
 }
 
-/// "12–13 of 64 a layer", "a ring of 730".
+/// "12–13 of 64 a layer", "a ring of 730", "there are none".
 std::string describe_slots(const Engine::Impl& impl) {
+  if (impl.facts.expert_count == 0) return "there are none";
   if (impl.options.pool == PoolKind::ring)
     return fmt::format("a ring of {}", impl.slots->table().slot_total());
   const auto [least, most] = std::ranges::minmax(impl.mode.slots_per_layer);
@@ -133,11 +161,12 @@ void log_mode(const Engine::Impl& impl) {
   impl.log.info("context {} of {} trained positions; memory budget {} ({})", mode.context_tokens,
                 impl.facts.context_trained_tokens, format_bytes(mode.budget_bytes),
                 mode.budget_reason);
-  impl.log.detail(
-      "drive: {}/s in reads of an expert's size, {:.0f} us for one of them, {:.1f} times "
-      "as long when others follow",
-      format_bytes(static_cast<uint64_t>(mode.drive_bytes_per_s)), mode.drive_latency_us,
-      mode.drive_delay_by_followers);
+  if (mode.drive_bytes_per_s > 0)
+    impl.log.detail(
+        "drive: {}/s in reads of an expert's size, {:.0f} us for one of them, {:.1f} times "
+        "as long when others follow",
+        format_bytes(static_cast<uint64_t>(mode.drive_bytes_per_s)), mode.drive_latency_us,
+        mode.drive_delay_by_followers);
   impl.log.detail("a token reads {} of expert weights and {} in all",
                   format_bytes(impl.facts.expert_bytes_per_token),
                   format_bytes(impl.facts.active_bytes_per_token));
@@ -162,9 +191,11 @@ Status open_engine(const std::string& path, Engine::Impl& impl) {
   if (!model) return model.error();
   impl.model = std::move(*model);
   state_facts(impl);
+  if (impl.facts.expert_count == 0) leave_experts_out(impl.options);
 
   // What is where in memory is decided before anything large is allocated.
   const MemoryPlan memory = make_memory_plan(impl);
+  if (Status fit = check_weights_fit(impl, memory); !fit) return fit;
   for (const std::string& note : memory.notes) impl.log.info("{}", note);
   impl.mode.context_tokens = memory.context_tokens;
   impl.ubatch_tokens = memory.ubatch_tokens;

@@ -94,9 +94,8 @@ void shrink_to_fit(const EngineOptions& options, const MemoryNeeds& needs, Memor
     plan.step_tokens = plan.batch_tokens = plan.ubatch_tokens;
   }
   plan.notes.push_back(
-      fmt::format("memory is tight: prompts go in pieces of {} tokens, so their "
-                  "experts are read more than once",
-                  plan.batch_tokens));
+      fmt::format("memory is tight: prompts go in pieces of {} tokens{}", plan.batch_tokens,
+                  needs.cache_bytes_min > 0 ? ", so their experts are read more than once" : ""));
   if (fits()) return;
   const size_t fit = longest_context(needs, plan);
   plan.notes.push_back(fmt::format(

@@ -23,7 +23,8 @@ struct MemoryNeeds {
   uint64_t batch_bytes_per_token = 0;   ///< forward pass: experts' inputs and outputs
   uint64_t step_bytes_per_token = 0;    ///< forward pass: states of all tokens of a prompt
   uint64_t fixed_scratch_bytes = 0;     ///< logits and per-thread buffers
-  uint64_t cache_bytes_min = 0;         ///< slots for the experts of one token in every layer
+  uint64_t cache_bytes_min =
+      0;  ///< slots for the experts of one token in every layer; 0: a dense model
   uint32_t context_trained_tokens = 0;
 };
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "base/random.h"
 #include "base/units.h"
 
@@ -157,7 +159,17 @@ TEST(MemoryPlan, TightMemoryCutsPromptsBeforeItExceedsTheBudget) {
   EXPECT_LE(fixed_bytes(kModel, plan) + prompt_bytes(kModel, plan) + kModel.cache_bytes_min,
             plan.budget_bytes);
   EXPECT_GE(plan.cache_bytes_max, kModel.cache_bytes_min + plan.prompt_bytes);
-  EXPECT_THAT(plan.notes, ElementsAre(HasSubstr("memory is tight")));
+  EXPECT_THAT(plan.notes, ElementsAre(HasSubstr("so their experts are read more than once")));
+}
+
+TEST(MemoryPlan, ADenseModelIsToldNothingOfExperts) {
+  EngineOptions options;
+  options.context_tokens = 1024;
+  options.ram_bytes = 1740 * kMiB;
+  MemoryNeeds dense = kModel;
+  dense.dense_bytes += std::exchange(dense.cache_bytes_min, 0);
+  EXPECT_THAT(plan_memory(machine(0), options, dense).notes,
+              ElementsAre(::testing::EndsWith("tokens")));
 }
 
 TEST(MemoryPlan, AContextTooLongIsGivenWithTheOneThatWouldFit) {

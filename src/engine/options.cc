@@ -1,5 +1,6 @@
 #include "engine/options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -257,6 +258,13 @@ constexpr OptionSpec kOptions[] = {
 
 std::span<const OptionSpec> option_table() {
   return kOptions;
+}
+
+bool rules_experts_only(const OptionSpec& spec) {
+  constexpr std::string_view kOfAllModels[] = {"--moe-stream-headroom", "--moe-stream-direct",
+                                               "--moe-stream-io", "--moe-stream-io-threads"};
+  return spec.name.starts_with("--moe-stream") &&
+         std::ranges::find(kOfAllModels, spec.name) == std::end(kOfAllModels);
 }
 
 Status set_option(EngineOptions& options, std::string_view name, std::string_view text) {

@@ -74,6 +74,10 @@ struct OptionSpec {
 
 std::span<const OptionSpec> option_table();
 
+/// Whether an option has no effect on a model without routed experts. The other options of
+/// streaming rule the budget or every read, also of dense weights.
+bool rules_experts_only(const OptionSpec& spec);
+
 /// Sets one option from its text. Errors are ErrorKind::usage and name the option, what was given
 /// and what is allowed.
 Status set_option(EngineOptions& options, std::string_view name, std::string_view text);

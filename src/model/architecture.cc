@@ -9,7 +9,9 @@ constexpr GatingRule kSigmoid{.function = GatingFunction::sigmoid};
 
 constexpr Architecture kArchitectures[] = {
     {.name = "qwen3moe", .gating = kSoftmax, .query_key_norm = QueryKeyNorm::per_head},
+    {.name = "qwen3", .query_key_norm = QueryKeyNorm::per_head},
     {.name = "qwen2moe", .gating = kSoftmaxUnscaled},
+    {.name = "qwen2"},
     {.name = "olmoe",
      .gating = kSoftmaxUnscaled,
      .query_key_norm = QueryKeyNorm::whole,

@@ -1,6 +1,7 @@
 // The architecture table: one row per model family, saying which variant of each building block it
 // uses. What a file's keys can override (model/config.h) is a default here, and what a file's
-// tensors say by being there needs no word: a bias, a shared expert, a layer without experts.
+// tensors say by being there needs no word: a bias, a shared expert, a layer without experts, or a
+// whole model without them.
 // Supporting a family means adding a row, and a building block only where the family needs a new
 // one.
 #pragma once

@@ -52,8 +52,10 @@ GatingRule read_gating(const Architecture& architecture, uint32_t expert_count, 
   return rule;
 }
 
+/// A dense model has no experts to count; plan_weights() sees to it that its tensors agree.
 void read_experts(KeyReader& keys, ModelConfig& config) {
-  config.expert_count = static_cast<uint32_t>(keys.required("expert_count", 65536));
+  config.expert_count = static_cast<uint32_t>(keys.optional("expert_count", 0, 0, 65536));
+  if (config.expert_count == 0) return;
   config.expert_used_count = static_cast<uint32_t>(keys.required("expert_used_count", 1024));
   if (config.expert_used_count > config.expert_count)
     keys.fail(make_error(ErrorKind::corrupt, "{} of {} experts used per token",
@@ -304,6 +306,7 @@ Result<ModelConfig> read_config(const gguf::GgufFile& file, const Log& log) {
 }
 
 std::string describe_router(const ModelConfig& config) {
+  if (config.expert_count == 0) return "none, all layers are dense";
   const GatingRule& rule = config.gating;
   std::string groups;
   if (rule.group_count > 1)

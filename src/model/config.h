@@ -93,7 +93,7 @@ struct ModelConfig {
   float attention_scale = 0.0f;  ///< times the products of queries and keys
   float logit_scale = 1.0f;      ///< the logits are divided by it
 
-  uint32_t expert_count = 0;        ///< per MoE layer
+  uint32_t expert_count = 0;        ///< per MoE layer; 0: all layers are dense
   uint32_t expert_used_count = 0;   ///< k
   uint32_t expert_hidden_size = 0;  ///< rows of gate and up
   GatingRule gating;
@@ -107,7 +107,8 @@ struct ModelConfig {
 /// arithmetic and do not implement stops the load; one that we have never heard of is logged.
 Result<ModelConfig> read_config(const gguf::GgufFile& file, const Log& log);
 
-/// "softmax over 128 experts, 8 used, renormalised": the resolved router, printed at load.
+/// "softmax over 128 experts, 8 used, renormalised" or "none, all layers are dense": the resolved
+/// router, printed at load.
 std::string describe_router(const ModelConfig& config);
 
 }  // namespace sluice

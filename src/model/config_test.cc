@@ -53,6 +53,19 @@ TEST(Config, ReadsWhatTheKeysSay) {
             "softmax over 6 experts, 2 used, weights renormalised, scale 1");
 }
 
+TEST(Config, ADenseModelHasNoExpertsToCount) {
+  for (ModelSketch sketch : {ModelSketch().erase_key(key("expert_count")),
+                             ModelSketch().set(key("expert_count"), uint32_t{0})}) {
+    sketch.erase_key(key("expert_used_count")).erase_key(key("expert_feed_forward_length"));
+    const auto config = read(sketch.rename_architecture("qwen3"));
+    ASSERT_TRUE(config.ok()) << config.error().message;
+    EXPECT_EQ(config->architecture->query_key_norm, QueryKeyNorm::per_head);
+    EXPECT_EQ(config->expert_count, 0u);
+    EXPECT_EQ(config->expert_used_count, 0u);
+    EXPECT_EQ(describe_router(*config), "none, all layers are dense");
+  }
+}
+
 TEST(Config, ValuesMayBeShorterThanKeys) {
   const auto config = read(ModelSketch().set(key("attention.value_length"), uint32_t{8}));
   ASSERT_TRUE(config.ok()) << config.error().message;
@@ -75,9 +88,9 @@ TEST(Config, CompletesWhatTheyDoNotSay) {
 }
 
 TEST(Config, NamesEveryKeyThatIsMissing) {
-  for (const char* name : {"block_count", "context_length", "embedding_length",
-                           "attention.head_count", "attention.head_count_kv", "expert_count",
-                           "expert_used_count", "expert_feed_forward_length"})
+  for (const char* name :
+       {"block_count", "context_length", "embedding_length", "attention.head_count",
+        "attention.head_count_kv", "expert_used_count", "expert_feed_forward_length"})
     expect_error(ModelSketch().erase_key(key(name)), ErrorKind::corrupt,
                  "key '" + key(name) + "' is missing");
   expect_error(ModelSketch().erase_key("general.architecture"), ErrorKind::corrupt,
@@ -257,9 +270,11 @@ TEST(Config, RefusesAbsurdNumbers) {
        {"block_count", "context_length", "embedding_length", "attention.head_count",
         "attention.head_count_kv", "attention.key_length", "expert_count", "expert_used_count",
         "expert_feed_forward_length"}) {
-    for (const uint64_t number : absurd)
+    for (const uint64_t number : absurd) {
+      if (number == 0 && name == std::string_view("expert_count")) continue;  // a dense model
       expect_error(ModelSketch().set(key(name), number), ErrorKind::corrupt,
                    "key '" + key(name) + "' is " + std::to_string(number));
+    }
     expect_error(ModelSketch().set(key(name), int32_t{-1}), ErrorKind::corrupt, key(name));
     expect_error(ModelSketch().set(key(name), "many"), ErrorKind::corrupt, key(name));
   }

@@ -35,6 +35,11 @@ void plan_moe(TensorPlanner& plan, size_t index, const ModelConfig& config, Laye
   const std::string prefix = fmt::format("blk.{}.", index);
   const uint64_t hidden = config.hidden_size;
   const uint64_t experts = plan.expert_count(prefix + "ffn_down_exps.weight");
+  if (config.expert_count == 0)
+    plan.fail(make_error(ErrorKind::corrupt,
+                         "layer {} has experts, but key '{}.expert_count' is "
+                         "missing or 0",
+                         index, config.architecture->name));
   if (experts < config.expert_used_count || experts > config.expert_count)
     plan.fail(make_error(ErrorKind::corrupt, "layer {} has {} experts; {} are used of {}", index,
                          experts, config.expert_used_count, config.expert_count));
@@ -66,8 +71,9 @@ void plan_layer(TensorPlanner& plan, size_t index, const ModelConfig& config, We
 }  // namespace
 
 const ExpertLayout& WeightMap::first_experts() const {
-  return *std::ranges::find_if(experts,
-                               [](const ExpertLayout& layer) { return layer.expert_count() > 0; });
+  const auto has_experts = [](const ExpertLayout& layer) { return layer.expert_count() > 0; };
+  const auto first = std::ranges::find_if(experts, has_experts);
+  return first != experts.end() ? *first : experts.front();
 }
 
 uint64_t WeightMap::dense_bytes() const {
@@ -121,9 +127,10 @@ Result<std::unique_ptr<WeightMap>> plan_weights(const gguf::GgufFile& file, Mode
     plan.dense("output.weight", config.vocabulary_size, config.hidden_size, map->dense.output);
   for (size_t i = 0; i < config.layer_count() && !plan.error(); ++i)
     plan_layer(plan, i, config, *map);
-  if (!plan.error() && map->expert_bytes() == 0)
-    plan.fail(make_error(ErrorKind::unsupported,
-                         "no layer has routed experts; this version runs no dense models"));
+  if (!plan.error() && map->expert_bytes() == 0 && config.expert_count > 0)
+    plan.fail(make_error(ErrorKind::corrupt,
+                         "key '{}.expert_count' is {}, but no layer has experts",
+                         config.architecture->name, config.expert_count));
   plan.refuse_unused(config.layer_count());
   if (plan.error()) return *plan.error();
   return map;

@@ -144,7 +144,7 @@ struct WeightMap {
   bool output_is_embedding = false;
   std::vector<ExpertLayout> experts;  ///< per layer
 
-  /// Of the first layer that has experts.
+  /// Of the first layer that has experts; of a dense model an empty one, like all its layers.
   const ExpertLayout& first_experts() const;
 
   uint64_t dense_bytes() const;  ///< what is transposed included

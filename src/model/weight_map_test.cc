@@ -225,7 +225,21 @@ TEST(WeightMap, ALayerMayHaveNoExperts) {
   EXPECT_EQ(&(*planned).first_experts(), &(*planned).experts[1]);
   expect_shape((*planned).dense.layers[0].dense_ffn().gate, 96, 64);
   EXPECT_FALSE((*planned).dense.layers[0].router.present());
-  expect_error(with_dense_layer(sketch, 1), ErrorKind::unsupported, "no layer has routed experts");
+}
+
+TEST(WeightMap, AModelMayHaveNoExperts) {
+  ModelSketch sketch = with_dense_layer(with_dense_layer(ModelSketch(), 0), 1);
+  expect_error(sketch, ErrorKind::corrupt,
+               "key 'qwen3moe.expert_count' is 6, but no layer has experts");
+  const Planned planned = plan(sketch.set("qwen3moe.expert_count", uint32_t{0}));
+  ASSERT_TRUE(planned.map.ok()) << planned.map.error().message;
+  ASSERT_EQ((*planned).experts.size(), 2u);
+  EXPECT_EQ((*planned).first_experts().expert_count(), 0u);
+  EXPECT_EQ((*planned).first_experts().expert_bytes(), 0u);
+  EXPECT_EQ((*planned).expert_bytes(), 0u);
+  EXPECT_EQ((*planned).expert_bytes_per_token(planned.config), 0u);
+  expect_error(ModelSketch().set("qwen3moe.expert_count", uint32_t{0}), ErrorKind::corrupt,
+               "layer 0 has experts, but key 'qwen3moe.expert_count' is missing or 0");
 }
 
 TEST(WeightMap, WithoutAHeadTheEmbeddingIsTheHead) {
