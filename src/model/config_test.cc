@@ -409,5 +409,91 @@ TEST(Config, LayersWithoutKeyHeadsAreConvolutionsWhereTheFamilyHasThem) {
                ErrorKind::corrupt, "'qwen3moe.attention.head_count_kv' is 0 for layer 0");
 }
 
+/// The sketch as a file whose recurrent layers are gated delta nets.
+ModelSketch delta_sketch(const std::string& family) {
+  return ModelSketch()
+      .rename_architecture(family)
+      .set(family + ".ssm.conv_kernel", uint32_t{4})
+      .set(family + ".ssm.state_size", uint32_t{20})
+      .set(family + ".ssm.group_count", uint32_t{2})
+      .set(family + ".ssm.time_step_rank", uint32_t{6})
+      .set(family + ".ssm.inner_size", uint32_t{120});
+}
+
+TEST(Config, AllButEachSoManyLayersAreDeltaNets) {
+  const auto config =
+      read(delta_sketch("qwen3next").set("qwen3next.full_attention_interval", uint32_t{2}));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->delta.key_channels(), 40u);
+  EXPECT_EQ(config->delta.value_channels(), 120u);
+  EXPECT_EQ(config->delta.channels(), 200u);
+  EXPECT_EQ(config->delta.decay_bound, 0.0f);
+  EXPECT_EQ(config->layers[0].mixer, MixerKind::delta_net);
+  EXPECT_EQ(config->layers[0].kv_head_count, 0u);
+  EXPECT_EQ(config->layers[0].state_floats, 6u * 20 * 32 + 3 * 200)
+      << "states in whole tiles of 16 columns, and three rows of channels";
+  EXPECT_EQ(config->layers[1].mixer, MixerKind::attention);
+  EXPECT_EQ(config->layers[1].state_floats, 0u);
+  const auto by_key =
+      read(delta_sketch("qwen35moe")
+               .set_array("qwen35moe.attention.recurrent_layers", std::vector<uint32_t>{0, 1}));
+  ASSERT_TRUE(by_key.ok()) << by_key.error().message;
+  EXPECT_EQ(by_key->layers[0].mixer, MixerKind::attention);
+  EXPECT_EQ(by_key->layers[1].mixer, MixerKind::delta_net);
+}
+
+TEST(Config, RefusesDeltaNetsThatDoNotFit) {
+  expect_error(delta_sketch("qwen3next").set("qwen3next.ssm.inner_size", uint32_t{64}),
+               ErrorKind::corrupt, "'qwen3next.ssm.inner_size' = 64");
+  expect_error(delta_sketch("qwen3next").erase_key("qwen3next.ssm.state_size"), ErrorKind::corrupt,
+               "'qwen3next.ssm.state_size' is missing");
+  expect_error(ModelSketch().set(key("ssm.conv_kernel"), uint32_t{4}), ErrorKind::unsupported,
+               "'qwen3moe.ssm.conv_kernel'");
+  expect_error(delta_sketch("qwen3next").set("qwen3next.kda.head_dim", uint32_t{4}),
+               ErrorKind::unsupported, "'qwen3next.kda.head_dim'");
+}
+
+TEST(Config, RopeSectionsMustBePlainRotationForText) {
+  const auto with = [](const std::vector<uint32_t>& sections) {
+    return delta_sketch("qwen35moe")
+        .set("qwen35moe.rope.dimension_count", uint32_t{8})
+        .set_array("qwen35moe.rope.dimension_sections", sections);
+  };
+  EXPECT_TRUE(read(with({2, 1, 1, 0})).ok());
+  expect_error(with({1, 1, 1, 0}), ErrorKind::unsupported, "leaves pairs of 8 without a position");
+  expect_error(with({2, 1, 1, 1}), ErrorKind::unsupported, "qwen35moe.rope.dimension_sections");
+  expect_error(
+      ModelSketch().set_array(key("rope.dimension_sections"), std::vector<uint32_t>{8, 8, 8, 0}),
+      ErrorKind::unsupported, "'qwen3moe.rope.dimension_sections'");
+}
+
+TEST(Config, KimiDeltaAttentionReplacesLayersWithoutKeyHeads) {
+  const auto sketch = [] {
+    return ModelSketch()
+        .rename_architecture("bailingmoe3")
+        .set_array("bailingmoe3.attention.head_count_kv", std::vector<uint32_t>{0, 1})
+        .set("bailingmoe3.attention.kv_lora_rank", uint32_t{32})
+        .set("bailingmoe3.attention.key_length_mla", uint32_t{20})
+        .set("bailingmoe3.attention.value_length_mla", uint32_t{12})
+        .set("bailingmoe3.rope.dimension_count", uint32_t{8})
+        .set("bailingmoe3.ssm.conv_kernel", uint32_t{4})
+        .set("bailingmoe3.kda.head_dim", uint32_t{16})
+        .set("bailingmoe3.kda.gate_lower_bound", -5.0f)
+        .set_array("bailingmoe3.swiglu_clamp_exp", std::vector<float>{0.0f, 0.5f});
+  };
+  const auto config = read(sketch());
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->layers[0].mixer, MixerKind::delta_net);
+  EXPECT_EQ(config->layers[1].mixer, MixerKind::latent_attention);
+  EXPECT_EQ(config->delta.value_head_count, 4u);
+  EXPECT_EQ(config->delta.decay_bound, -5.0f);
+  EXPECT_EQ(config->layers[1].expert_limit, 0.5f);
+  EXPECT_EQ(config->layers[1].dense_limit, 0.0f);
+  expect_error(sketch().set("bailingmoe3.kda.safe_gate", false), ErrorKind::unsupported,
+               "'bailingmoe3.kda.safe_gate'");
+  expect_error(sketch().set_array("bailingmoe3.swiglu_clamp_exp", std::vector<float>{0.0f, -1.0f}),
+               ErrorKind::corrupt, "'bailingmoe3.swiglu_clamp_exp' is not a limit for layer 1");
+}
+
 }  // namespace
 }  // namespace sluice
