@@ -121,17 +121,34 @@ void step(SequenceState& state, size_t tokens) {
 
 TEST(SequenceState, AWindowKeepsNoMoreThanItSees) {
   const ModelConfig config = windowed_config();
+  constexpr size_t kPositions = 128 + 2 * 2 * 64;  // the ring, and two snapshots of two blocks
   Ledger ledger;
   const SequenceState state = allocate(config, 100000, KvType::f16, ledger);
   EXPECT_EQ(state.ring_positions(0), 128u);
   EXPECT_EQ(state.ring_positions(1), 100032u);
   EXPECT_EQ(SequenceState::bytes_per_token(config, KvType::f16), 64u) << "of the other layer";
-  EXPECT_EQ(SequenceState::fixed_bytes(config, 64, KvType::f16), 4 * 128u * 64)
-      << "the ring and three snapshots";
+  EXPECT_EQ(SequenceState::fixed_bytes(config, 64, KvType::f16), kPositions * 64);
   EXPECT_EQ(SequenceState::bytes_for(config, limits_of(100000, KvType::f16)),
-            100032u * 64 + 4 * 128 * 64);
-  EXPECT_EQ(allocate(config, 100, KvType::f16, ledger).ring_positions(0), 128u)
+            (100032 + kPositions) * 64);
+  EXPECT_EQ(allocate(config, kPositions, KvType::f16, ledger).ring_positions(0), kPositions)
       << "no more than the context";
+}
+
+/// 36 layers as gpt-oss has them, every other one with a window of 128.
+TEST(SequenceState, ALongContextTakesLittleWhereHalfTheLayersHaveWindows) {
+  ModelConfig config = config_of(64, std::vector<uint32_t>(36, 8));
+  for (size_t i = 0; i < 36; i += 2) config.layers[i].window = 128;
+  const SequenceState::Limits limits{100000, 512, KvType::f16};
+  constexpr uint64_t kLayerBytes = uint64_t{8} * 2 * 64 * 2;  // of one position
+  EXPECT_EQ(SequenceState::bytes_for(config, limits),
+            18 * kLayerBytes * (100032 + 640 + 2 * 3 * 64));
+  uint64_t before = 0;
+  for (size_t context = 1; context < 3000; ++context) {
+    const uint64_t bytes = SequenceState::bytes_for(config, {context, 512, KvType::f16});
+    ASSERT_GE(bytes, before) << "a longer context never takes less";
+    ASSERT_LE(bytes, (context + 63) / 64 * 64 * 36 * kLayerBytes) << "windows save, or nothing";
+    before = bytes;
+  }
 }
 
 TEST(SequenceState, FullLayersGoBackAnywhere) {
@@ -166,58 +183,125 @@ TEST(SequenceState, AFailedStepMayHaveOverwrittenTheWindow) {
   EXPECT_EQ(state.rewind(300), 0u);
 }
 
-TEST(SequenceState, RunningStatesGoBackToSnapshotsOnly) {
+TEST(SequenceState, ARingThatWasNeverFullGoesBackAnywhere) {
   Ledger ledger;
-  SequenceState state = allocate(running_config(), 1000, KvType::f16, ledger);
-  const auto run = [&](size_t tokens, float value) {
-    state.begin_step(tokens);
-    state.running(1)[2] = value;
-    state.end_step();
-  };
-  EXPECT_EQ(state.running(1)[2], 0.0f);
-  run(10, 1.0f);
-  state.take_snapshot();
-  run(10, 2.0f);
-  EXPECT_EQ(state.rewind(20), 20u) << "where it stands";
-  EXPECT_EQ(state.running(1)[2], 2.0f);
-  EXPECT_EQ(state.rewind(19), 10u);
-  EXPECT_EQ(state.running(1)[2], 1.0f);
+  ModelConfig config = windowed_config();
+  config.layers[0].window = 100;  // a ring of 192
+  SequenceState state = allocate(config, 1000, KvType::f16, ledger);
+  step(state, 192);
+  EXPECT_EQ(state.rewind(3), 3u);
+  step(state, 190);
+  EXPECT_EQ(state.rewind(100), 100u) << "position 1 is the first that is there";
+  EXPECT_EQ(state.rewind(99), 0u);
+}
+
+/// A step of one layer after the other, which writes a number into the running state of each.
+void run_to(SequenceState& state, const ModelConfig& config, size_t position, float value) {
+  state.begin_step(position - state.position());
+  for (size_t layer = 0; layer < config.layer_count(); ++layer)
+    for (size_t p = state.position(), count = 0; p < position; p += count) {
+      count = state.piece_before_snapshot(p, position - p);
+      if (config.layers[layer].state_floats > 0)
+        state.running(layer)[0] = value + static_cast<float>(p + count);
+      state.end_piece(layer, p + count);
+    }
+  state.end_step();
+}
+
+TEST(SequenceState, RunningStatesGoBackToSnapshotsOnly) {
+  const ModelConfig config = running_config();
+  Ledger ledger;
+  SequenceState state = allocate(config, 1000, KvType::f16, ledger);
+  const float& value = state.running(1)[0];
+  EXPECT_EQ(value, 0.0f);
+  state.plan_snapshot(7);
+  run_to(state, config, 10, 0.5f);
+  EXPECT_EQ(value, 10.5f);
+  EXPECT_EQ(state.rewind(10), 10u) << "where it stands";
+  EXPECT_EQ(state.rewind(9), 7u);
+  EXPECT_EQ(value, 7.5f) << "as it was on the way";
+  run_to(state, config, 20, 0.25f);
   state.begin_step(4);
-  state.running(1)[2] = 7.0f;
-  EXPECT_EQ(state.rewind(10), 10u) << "a step that failed";
-  EXPECT_EQ(state.running(1)[2], 1.0f);
-  EXPECT_EQ(state.rewind(9), 0u);
-  EXPECT_EQ(state.running(1)[2], 0.0f);
-  run(30, 3.0f);
-  EXPECT_EQ(state.rewind(15), 0u) << "the snapshot at 10 was of other tokens";
+  state.running(1)[0] = 99.0f;
+  EXPECT_EQ(state.rewind(20), 7u) << "a step that failed";
+  EXPECT_EQ(value, 7.5f);
+  EXPECT_EQ(state.rewind(6), 0u);
+  EXPECT_EQ(value, 0.0f);
+  run_to(state, config, 30, 0.0f);
+  EXPECT_EQ(state.rewind(15), 0u) << "the snapshot at 7 was of other tokens";
+}
+
+TEST(SequenceState, ASnapshotMayBeTakenWhereTheStateStands) {
+  const ModelConfig config = running_config();
+  Ledger ledger;
+  SequenceState state = allocate(config, 1000, KvType::f16, ledger);
+  run_to(state, config, 10, 0.5f);
+  state.plan_snapshot(10);
+  run_to(state, config, 11, 0.5f);
+  EXPECT_EQ(state.rewind(10), 10u);
+  EXPECT_EQ(state.running(1)[0], 10.5f);
+}
+
+TEST(SequenceState, ASnapshotOfAFailedStepIsNone) {
+  const ModelConfig config = running_config();
+  Ledger ledger;
+  SequenceState state = allocate(config, 1000, KvType::f16, ledger);
+  state.plan_snapshot(5);
+  state.begin_step(10);
+  state.end_piece(0, 5);
+  EXPECT_EQ(state.rewind(0), 0u);
+  run_to(state, config, 10, 0.0f);
+  EXPECT_EQ(state.rewind(8), 0u) << "nor is it taken later";
 }
 
 TEST(SequenceState, TheEarliestSnapshotGoes) {
+  const ModelConfig config = running_config();
   Ledger ledger;
-  SequenceState state = allocate(running_config(), 1000, KvType::f16, ledger);
-  for (size_t i = 1; i <= SequenceState::kSnapshotsMax + 1; ++i) {
-    step(state, 10);
-    state.take_snapshot();
-    state.take_snapshot();  // again at the same place: once
+  SequenceState state = allocate(config, 1000, KvType::f16, ledger);
+  for (size_t end = 10; end <= 40; end += 10) {
+    state.plan_snapshot(end - 1);
+    run_to(state, config, end, 0.5f);
   }
-  step(state, 1);
-  EXPECT_EQ(state.rewind(40), 40u);
-  EXPECT_EQ(state.rewind(39), 30u);
-  EXPECT_EQ(state.rewind(29), 20u);
-  EXPECT_EQ(state.rewind(19), 0u);
+  EXPECT_EQ(state.rewind(39), 39u);
+  EXPECT_EQ(state.rewind(38), 29u);
+  EXPECT_EQ(state.running(1)[0], 29.5f);
+  EXPECT_EQ(state.rewind(28), 0u);
 }
 
+/// Every byte of a ring tells which position it belongs to, for windows and blocks in every place.
 TEST(SequenceState, ASnapshotBringsWindowsBack) {
-  Ledger ledger;
-  SequenceState state = allocate(windowed_config(), 1000, KvType::f16, ledger);
-  step(state, 200);
-  std::memset(state.keys(0, 0), 1, 64);
-  state.take_snapshot();
-  step(state, 500);
-  std::memset(state.keys(0, 0), 2, 64);
-  EXPECT_EQ(state.rewind(300), 200u);
-  EXPECT_EQ(static_cast<int>(*state.keys(0, 0)), 1);
-  EXPECT_EQ(state.rewind(150), 150u) << "200 were written when the snapshot was taken";
+  for (const uint32_t window : {1u, 2u, 8u, 63u, 64u, 65u, 66u, 200u}) {
+    ModelConfig config = windowed_config();
+    config.layers[0].window = window;
+    Ledger ledger;
+    SequenceState state = allocate(config, 3000, KvType::f32, ledger);
+    const size_t ring = state.ring_positions(0);
+    ASSERT_LT(ring, 3000u);
+    const auto value_of = [&](size_t position) -> float& {
+      float* values = reinterpret_cast<float*>(state.values(0, 0));
+      return values[position % ring * state.value_stride(0)];
+    };
+    const auto advance_to = [&](size_t position, float mark) {
+      while (state.position() < position) {  // a ubatch at a time, as layers do
+        const size_t first = state.position();
+        const size_t count =
+            state.piece_before_snapshot(first, std::min<size_t>(64, position - first));
+        state.begin_step(count);
+        for (size_t p = first; p < first + count; ++p) value_of(p) = static_cast<float>(p) + mark;
+        for (size_t layer = 0; layer < 2; ++layer) state.end_piece(layer, first + count);
+        state.end_step();
+      }
+    };
+    for (size_t at = 1000; at < 1130; at += 7) {
+      state.rewind(0);
+      state.plan_snapshot(at);
+      advance_to(at + ring + 100, 0.25f);
+      ASSERT_EQ(state.rewind(at + 1), at);
+      for (size_t p = at - (window - 1); p < at; ++p)
+        ASSERT_EQ(value_of(p), static_cast<float>(p) + 0.25f) << window << " at " << at;
+      EXPECT_EQ(state.rewind(at - 1), 0u) << "only its own window came back";
+    }
+  }
 }
 
 }  // namespace

@@ -93,11 +93,16 @@ std::string token_section(const ModelReport& model) {
   if (model.dense_bytes_per_token > 0)
     text += line("dense", fmt::format("{} of the resident weights",
                                       format_bytes(model.dense_bytes_per_token)));
-  if (model.kv_bytes_per_token_f16 > 0)
-    text += line("KV cache", fmt::format("{} (--kv f16), {} (--kv f32), {} (--kv q8_0)",
-                                         format_bytes(model.kv_bytes_per_token_f16),
-                                         format_bytes(model.kv_bytes_per_token_f32),
-                                         format_bytes(model.kv_bytes_per_token_q8_0)));
+  const auto kv_line = [&](uint64_t ModelReport::KvRow::*bytes) {
+    return fmt::format("{} (--kv f16), {} (--kv f32), {} (--kv q8_0)",
+                       format_bytes(model.kv_f16.*bytes), format_bytes(model.kv_f32.*bytes),
+                       format_bytes(model.kv_q8_0.*bytes));
+  };
+  if (model.kv_f16.bytes_per_token > 0)
+    text += line("KV cache", kv_line(&ModelReport::KvRow::bytes_per_token));
+  if (model.kv_f16.fixed_bytes > 0)
+    text +=
+        line("and at most", kv_line(&ModelReport::KvRow::fixed_bytes) + ", however many tokens");
   if (!text.empty()) text.insert(0, "\nA token\n");
   if (model.bytes_per_token() == 0) return text;
   text += "\nFloors of the expert cache\n";
@@ -166,9 +171,13 @@ ordered_json inspect_json(const ModelReport& model) {
           {"bytes_per_token", model.bytes_per_token()},
           {"dense_bytes_per_token", model.dense_bytes_per_token},
           {"kv_bytes_per_token",
-           {{"f16", model.kv_bytes_per_token_f16},
-            {"f32", model.kv_bytes_per_token_f32},
-            {"q8_0", model.kv_bytes_per_token_q8_0}}},
+           {{"f16", model.kv_f16.bytes_per_token},
+            {"f32", model.kv_f32.bytes_per_token},
+            {"q8_0", model.kv_q8_0.bytes_per_token}}},
+          {"kv_fixed_bytes",
+           {{"f16", model.kv_f16.fixed_bytes},
+            {"f32", model.kv_f32.fixed_bytes},
+            {"q8_0", model.kv_q8_0.fixed_bytes}}},
           {"floors",
            {{"cache_experts", model.cycle_experts()},
             {"cache_bytes", model.bytes_per_token()},

@@ -124,7 +124,8 @@ class Session {
   /// Forgets all tokens but a common beginning of the session's and these, and returns how long it
   /// is: for a prompt that goes on from an earlier one. At least the last of `tokens` is always
   /// left to be run, and often more: layers that keep no more than they need can only go back to
-  /// where a prompt ended. Before the next step there are no logits.
+  /// where a prompt nearly ended. Where tokens are forgotten there are no logits before the next
+  /// step.
   size_t keep_prefix(std::span<const text::TokenId> tokens);
   /// Forgets all tokens.
   void reset();

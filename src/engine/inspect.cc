@@ -7,6 +7,7 @@
 
 #include "backend/sequence_state.h"
 #include "engine/model_files.h"
+#include "engine/options.h"
 
 namespace sluice {
 namespace {
@@ -98,6 +99,11 @@ void list_experts(ModelReport& report) {
   }
 }
 
+ModelReport::KvRow kv_row(const ModelConfig& config, KvType type) {
+  return {SequenceState::bytes_per_token(config, type),
+          SequenceState::fixed_bytes(config, EngineOptions{}.ubatch_tokens, type)};
+}
+
 /// What only a supported architecture tells. The error says why the model cannot be run.
 Status describe_run(const gguf::GgufFile& file, ModelReport& report,
                     std::optional<UsedTensors>& used) {
@@ -109,9 +115,9 @@ Status describe_run(const gguf::GgufFile& file, ModelReport& report,
   report.layer_count = config->layer_count();
   report.context_trained_tokens = config->context_trained_tokens;
   report.router = describe_router(*config);
-  report.kv_bytes_per_token_f16 = SequenceState::bytes_per_token(*config, KvType::f16);
-  report.kv_bytes_per_token_f32 = SequenceState::bytes_per_token(*config, KvType::f32);
-  report.kv_bytes_per_token_q8_0 = SequenceState::bytes_per_token(*config, KvType::q8_0);
+  report.kv_f16 = kv_row(*config, KvType::f16);
+  report.kv_f32 = kv_row(*config, KvType::f32);
+  report.kv_q8_0 = kv_row(*config, KvType::q8_0);
   auto weights = plan_weights(file, *config);
   if (!weights) return weights.error();
   report.dense_bytes_per_token = (*weights)->dense_bytes_per_token();

@@ -48,6 +48,11 @@ struct ModelReport {
 
     friend bool operator==(const PartRow&, const PartRow&) = default;
   };
+  /// What a long session keeps in one format: so much for each token, and so much in all.
+  struct KvRow {
+    uint64_t bytes_per_token = 0;
+    uint64_t fixed_bytes = 0;  ///< windows, running states and their snapshots, with --ubatch 512
+  };
   struct ExpertLayer {
     uint32_t layer = 0;
     uint64_t expert_count = 0;
@@ -75,9 +80,7 @@ struct ModelReport {
   size_t layer_count = 0;
   uint32_t context_trained_tokens = 0;
   std::string router;
-  uint64_t kv_bytes_per_token_f16 = 0;
-  uint64_t kv_bytes_per_token_f32 = 0;
-  uint64_t kv_bytes_per_token_q8_0 = 0;
+  KvRow kv_f16, kv_f32, kv_q8_0;
   uint64_t dense_bytes_per_token = 0;  ///< dense weights that computing one token reads
 
   uint64_t bytes_of(Residence residence) const;

@@ -41,9 +41,10 @@ TEST(Inspect, DescribesTheDemoModel) {
   EXPECT_EQ(model.tensors.size(), 98u);
   EXPECT_EQ(model.used_count, 4u);
   // Keys and values of 2 heads of 64 in 8 layers.
-  EXPECT_EQ(model.kv_bytes_per_token_f16, 8u * 2 * 2 * 64 * 2);
-  EXPECT_EQ(model.kv_bytes_per_token_f32, 8u * 2 * 2 * 64 * 4);
-  EXPECT_EQ(model.kv_bytes_per_token_q8_0, 8u * 2 * 2 * (64 + 2 * 2));
+  EXPECT_EQ(model.kv_f16.bytes_per_token, 8u * 2 * 2 * 64 * 2);
+  EXPECT_EQ(model.kv_f32.bytes_per_token, 8u * 2 * 2 * 64 * 4);
+  EXPECT_EQ(model.kv_q8_0.bytes_per_token, 8u * 2 * 2 * (64 + 2 * 2));
+  EXPECT_EQ(model.kv_f16.fixed_bytes, 0u) << "no windows, no running states";
 
   const auto& experts = model.tensors;
   const auto down =

@@ -70,6 +70,11 @@ MemoryPlan make_memory_plan(const Engine::Impl& impl) {
   const auto backend_bytes = [&](size_t ubatch, size_t context) {
     return CpuBackend::memory_bytes(config, weights, *impl.pool, {ubatch, context});
   };
+  const auto context_bytes = [&](size_t context) {
+    const SequenceState::Limits limits{context, impl.options.ubatch_tokens, impl.kv_type()};
+    return SequenceState::bytes_for(config, limits) + backend_bytes(1, context) -
+           backend_bytes(1, 0);
+  };
   constexpr size_t kMany = 1024;  // enough for rounding to vanish in the bytes of one token
   const auto step_bytes = [&](size_t step, size_t batch) {
     return ForwardPass::step_bytes(
@@ -80,15 +85,12 @@ MemoryPlan make_memory_plan(const Engine::Impl& impl) {
       .process_bytes = os::resident_bytes(),
       .dense_bytes = impl.model->dense_arena_bytes(),
       .io_bytes = kIoBytes,
-      .kv_bytes_per_token = SequenceState::bytes_per_token(config, impl.kv_type()) +
-                            (backend_bytes(1, 1 + kMany) - backend_bytes(1, 1)) / kMany,
-      .kv_fixed_bytes =
-          SequenceState::fixed_bytes(config, impl.options.ubatch_tokens, impl.kv_type()),
-      .ubatch_bytes_per_token = (backend_bytes(kMany, 1) - backend_bytes(0, 1)) / kMany + 1,
+      .context_bytes = context_bytes,
+      .ubatch_bytes_per_token = (backend_bytes(kMany, 0) - backend_bytes(0, 0)) / kMany + 1,
       .batch_bytes_per_token =
           (step_bytes(2 * kMany, 2 * kMany) - step_bytes(2 * kMany, kMany)) / kMany + 1,
       .step_bytes_per_token = config.hidden_size * sizeof(float),
-      .fixed_scratch_bytes = backend_bytes(0, 1) + config.vocabulary_size * sizeof(float) * 33,
+      .fixed_scratch_bytes = backend_bytes(0, 0) + config.vocabulary_size * sizeof(float) * 33,
       .cache_bytes_min = cache_bytes_min(impl),
       .context_trained_tokens = config.context_trained_tokens};
   return plan_memory(os::memory_state(), impl.options, needs);
@@ -196,6 +198,8 @@ Status open_engine(const std::string& path, Engine::Impl& impl) {
   // What is where in memory is decided before anything large is allocated.
   const MemoryPlan memory = make_memory_plan(impl);
   if (Status fit = check_weights_fit(impl, memory); !fit) return fit;
+  if (!memory.refusal.empty())
+    return make_error(ErrorKind::memory, "{}: {}", impl.facts.file_name, memory.refusal);
   for (const std::string& note : memory.notes) impl.log.info("{}", note);
   impl.mode.context_tokens = memory.context_tokens;
   impl.ubatch_tokens = memory.ubatch_tokens;

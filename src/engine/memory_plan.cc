@@ -16,6 +16,7 @@ constexpr uint64_t kSmallAllocations = 6 * kMiB;
 
 constexpr size_t kAutoContextMax = 8192;
 constexpr size_t kAutoContextMin = 512;
+constexpr size_t kContextMax = size_t{1} << 30;
 constexpr size_t kBatchTokensMax = 4096;
 constexpr size_t kUbatchTokensMin = 16;
 constexpr uint64_t kKvShare = 8;      ///< an automatic context takes at most 1/8 of the budget
@@ -42,18 +43,30 @@ void choose_budget(const os::MemoryState& state, const EngineOptions& options,
   plan.budget_reason = "the memory limit of the control group";
 }
 
+/// The longest context, at most `most`, that takes no more than these bytes.
+size_t context_within(const MemoryNeeds& needs, uint64_t bytes, size_t most) {
+  size_t fits = 0;
+  while (fits < most) {
+    const size_t middle = fits + (most - fits + 1) / 2;
+    if (needs.context_bytes(middle) <= bytes)
+      fits = middle;
+    else
+      most = middle - 1;
+  }
+  return fits;
+}
+
 size_t choose_context(const EngineOptions& options, const MemoryNeeds& needs, uint64_t budget) {
   if (options.context_tokens > 0) return options.context_tokens;
-  const uint64_t fits = budget / kKvShare / std::max<uint64_t>(1, needs.kv_bytes_per_token);
-  const uint64_t wanted = std::clamp<uint64_t>(fits, kAutoContextMin, kAutoContextMax);
+  const size_t fits = context_within(needs, budget / kKvShare, kAutoContextMax);
+  const uint64_t wanted = std::max(fits, kAutoContextMin);
   return std::min<uint64_t>(wanted, needs.context_trained_tokens);
 }
 
 /// Everything but the expert cache and what it lends.
 uint64_t fixed_bytes(const MemoryNeeds& needs, const MemoryPlan& plan) {
   return needs.process_bytes + kSmallAllocations + needs.dense_bytes + needs.io_bytes +
-         needs.fixed_scratch_bytes + needs.kv_fixed_bytes +
-         plan.context_tokens * needs.kv_bytes_per_token +
+         needs.fixed_scratch_bytes + needs.context_bytes(plan.context_tokens) +
          plan.ubatch_tokens * needs.ubatch_bytes_per_token + needs.batch_bytes_per_token;
 }
 
@@ -69,8 +82,23 @@ uint64_t least_bytes(const MemoryNeeds& needs, const MemoryPlan& plan) {
 
 /// The longest context that the budget holds beside everything else and the smallest expert cache.
 size_t longest_context(const MemoryNeeds& needs, const MemoryPlan& plan) {
-  const uint64_t other = least_bytes(needs, plan) - plan.context_tokens * needs.kv_bytes_per_token;
-  return less(plan.budget_bytes, other) / std::max<uint64_t>(1, needs.kv_bytes_per_token);
+  const uint64_t other = least_bytes(needs, plan) - needs.context_bytes(plan.context_tokens);
+  return context_within(needs, less(plan.budget_bytes, other), kContextMax);
+}
+
+/// A budget that is too small for the model is exceeded, with a note. For a context that someone
+/// asks for it is not: that would be found out far into a text.
+std::string refuse_context(const EngineOptions& options, const MemoryNeeds& needs,
+                           const MemoryPlan& plan) {
+  const uint64_t context = needs.context_bytes(plan.context_tokens);
+  const size_t fit = longest_context(needs, plan);
+  const bool is_the_cause = fit > 0 || context > plan.budget_bytes;
+  if (options.context_tokens == 0 || !is_the_cause) return {};
+  return fmt::format("--ctx {} needs {} for keys and values; of {} ({}) {} are left for them{}",
+                     plan.context_tokens, format_bytes(context), format_bytes(plan.budget_bytes),
+                     plan.budget_reason,
+                     format_bytes(less(plan.budget_bytes + context, least_bytes(needs, plan))),
+                     fit > 0 ? fmt::format("; --ctx {} fits", fit) : std::string());
 }
 
 /// Better slower than beyond the budget: first a prompt goes in smaller batches, then an automatic
@@ -97,11 +125,10 @@ void shrink_to_fit(const EngineOptions& options, const MemoryNeeds& needs, Memor
       fmt::format("memory is tight: prompts go in pieces of {} tokens{}", plan.batch_tokens,
                   needs.cache_bytes_min > 0 ? ", so their experts are read more than once" : ""));
   if (fits()) return;
-  const size_t fit = longest_context(needs, plan);
+  plan.refusal = refuse_context(options, needs, plan);
   plan.notes.push_back(fmt::format(
-      "at least {} are needed, {} are to be had ({}); the budget will be exceeded{}",
-      format_bytes(least_bytes(needs, plan)), format_bytes(plan.budget_bytes), plan.budget_reason,
-      fit > 0 ? fmt::format("; --ctx {} would fit", fit) : std::string()));
+      "at least {} are needed, {} are to be had ({}); the budget will be exceeded",
+      format_bytes(least_bytes(needs, plan)), format_bytes(plan.budget_bytes), plan.budget_reason));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,9 @@ struct MemoryNeeds {
   uint64_t process_bytes = 0;  ///< resident now: program, heap, vocabulary
   uint64_t dense_bytes = 0;
   uint64_t io_bytes = 0;
-  uint64_t kv_bytes_per_token = 0;
-  uint64_t kv_fixed_bytes = 0;          ///< windows and running states, however long the context
+  /// What a session of so many tokens takes: keys and values, windows, running states, angles of
+  /// rotation. A longer one never takes less.
+  std::function<uint64_t(size_t context_tokens)> context_bytes;
   uint64_t ubatch_bytes_per_token = 0;  ///< backend scratch
   uint64_t batch_bytes_per_token = 0;   ///< forward pass: experts' inputs and outputs
   uint64_t step_bytes_per_token = 0;    ///< forward pass: states of all tokens of a prompt
@@ -31,6 +33,8 @@ struct MemoryNeeds {
 struct MemoryPlan {
   uint64_t budget_bytes = 0;  ///< for the whole process
   std::string budget_reason;  ///< "the cgroup's limit", …
+  /// Why the context that was asked for cannot be had, with one that can; empty: it can.
+  std::string refusal;
   size_t context_tokens = 0;
   size_t context_tokens_fit = 0;  ///< the longest that the budget holds beside all else
   size_t step_tokens = 0;         ///< of a prompt, layer by layer

@@ -24,20 +24,24 @@ os::MemoryState machine(uint64_t available, std::optional<uint64_t> cgroup_left 
           .cgroup_limit_bytes = {}};
 }
 
+std::function<uint64_t(size_t)> each_token(uint64_t bytes) {
+  return [bytes](size_t context_tokens) { return context_tokens * bytes; };
+}
+
 /// A model of about a GiB of dense weights whose KV cache takes 96 KiB a token.
-constexpr MemoryNeeds kModel{.process_bytes = 40 * kMiB,
-                             .dense_bytes = 1 * kGiB,
-                             .io_bytes = 1 * kMiB,
-                             .kv_bytes_per_token = 96 * kKiB,
-                             .ubatch_bytes_per_token = 64 * kKiB,
-                             .batch_bytes_per_token = 128 * kKiB,
-                             .fixed_scratch_bytes = 20 * kMiB,
-                             .cache_bytes_min = 500 * kMiB,
-                             .context_trained_tokens = 32768};
+const MemoryNeeds kModel{.process_bytes = 40 * kMiB,
+                         .dense_bytes = 1 * kGiB,
+                         .io_bytes = 1 * kMiB,
+                         .context_bytes = each_token(96 * kKiB),
+                         .ubatch_bytes_per_token = 64 * kKiB,
+                         .batch_bytes_per_token = 128 * kKiB,
+                         .fixed_scratch_bytes = 20 * kMiB,
+                         .cache_bytes_min = 500 * kMiB,
+                         .context_trained_tokens = 32768};
 
 uint64_t fixed_bytes(const MemoryNeeds& needs, const MemoryPlan& plan) {
   return needs.process_bytes + kSmallAllocations + needs.dense_bytes + needs.io_bytes +
-         needs.fixed_scratch_bytes + plan.context_tokens * needs.kv_bytes_per_token +
+         needs.fixed_scratch_bytes + needs.context_bytes(plan.context_tokens) +
          plan.ubatch_tokens * needs.ubatch_bytes_per_token + needs.batch_bytes_per_token;
 }
 
@@ -172,23 +176,46 @@ TEST(MemoryPlan, ADenseModelIsToldNothingOfExperts) {
               ElementsAre(::testing::EndsWith("tokens")));
 }
 
-TEST(MemoryPlan, AContextTooLongIsGivenWithTheOneThatWouldFit) {
+TEST(MemoryPlan, AContextTooLongIsRefusedWithTheOneThatFits) {
   EngineOptions options;
   options.context_tokens = 1 << 20;  // 96 GiB
   options.ram_bytes = 16 * kGiB;
   const MemoryPlan plan = plan_memory(machine(0), options, kModel);
-  EXPECT_EQ(plan.context_tokens, size_t{1} << 20);
-  ASSERT_EQ(plan.notes.size(), 3u);
-  EXPECT_THAT(plan.notes[2], HasSubstr(fmt::format("--ctx {} would fit", plan.context_tokens_fit)));
+  EXPECT_THAT(plan.refusal, HasSubstr("--ctx 1048576 needs 96.00 GiB"));
+  EXPECT_THAT(plan.refusal, HasSubstr("16.00 GiB (--ram)"));
+  EXPECT_THAT(plan.refusal, HasSubstr(fmt::format("; --ctx {} fits", plan.context_tokens_fit)));
   // Asked for that one, nothing is exceeded; for one more, the budget is.
   options.context_tokens = static_cast<uint32_t>(plan.context_tokens_fit);
   options.ubatch_tokens = 16;
   const MemoryPlan fits = plan_memory(machine(0), options, kModel);
+  EXPECT_EQ(fits.refusal, "");
   EXPECT_LE(fixed_bytes(kModel, fits) + prompt_bytes(kModel, fits) + kModel.cache_bytes_min,
             fits.budget_bytes);
   EXPECT_GT(fits.context_tokens, 100000u);
   ++options.context_tokens;
-  EXPECT_THAT(plan_memory(machine(0), options, kModel).notes.back(), HasSubstr("exceeded"));
+  EXPECT_NE(plan_memory(machine(0), options, kModel).refusal, "");
+}
+
+TEST(MemoryPlan, WhatAContextTakesNeedNotGrowWithIt) {
+  MemoryNeeds needs = kModel;
+  needs.context_bytes = [](size_t context) { return std::min<size_t>(context, 1000) * kMiB; };
+  EngineOptions options;
+  options.ram_bytes = 16 * kGiB;
+  options.context_tokens = 1 << 20;
+  EXPECT_EQ(plan_memory(machine(0), options, needs).refusal, "");
+  options.context_tokens = 0;
+  EXPECT_EQ(plan_memory(machine(0), options, needs).context_tokens, 8192u);
+  options.ram_bytes = 5600 * kMiB;  // an eighth is 700 tokens
+  EXPECT_EQ(plan_memory(machine(0), options, needs).context_tokens, 700u);
+}
+
+TEST(MemoryPlan, AContextIsNotRefusedForWhatTheModelTakes) {
+  EngineOptions options;
+  options.ram_bytes = 1 * kGiB;
+  options.context_tokens = 512;
+  EXPECT_EQ(plan_memory(machine(0), options, kModel).refusal, "") << "none would fit";
+  options.context_tokens = 1 << 20;
+  EXPECT_THAT(plan_memory(machine(0), options, kModel).refusal, HasSubstr("0 B are left for them"));
 }
 
 TEST(MemoryPlan, TooLittleMemoryIsSaidAndNotRefused) {
@@ -211,7 +238,7 @@ TEST(MemoryPlan, SumsNeverExceedTheBudgetInSilence) {
         .process_bytes = up_to(100 * kMiB),
         .dense_bytes = up_to(4 * kGiB),
         .io_bytes = up_to(kMiB),
-        .kv_bytes_per_token = up_to(kMiB),
+        .context_bytes = each_token(up_to(kMiB)),
         .ubatch_bytes_per_token = up_to(kMiB),
         .batch_bytes_per_token = up_to(kMiB),
         .step_bytes_per_token = up_to(64 * kKiB),

@@ -6,6 +6,10 @@
 namespace sluice {
 namespace {
 
+/// A chat template may end a prompt with a few tokens that are gone when the answer has become part
+/// of the next prompt: a snapshot before them is one that the next prompt can go on from.
+constexpr size_t kTokensBehindSnapshot = 16;
+
 size_t less_one(size_t count) {
   return count > 0 ? count - 1 : 0;
 }
@@ -69,8 +73,12 @@ Status SessionState::append(std::span<const text::TokenId> added, LogitsWanted w
                             const LogitsReceiver* receiver) {
   if (Status valid = check(added); !valid) return valid;
   const IdleFill::Request request(*engine.idle_fill);
-  if (added.size() > 1) engine.store->mark();
   const size_t before = tokens.size();
+  if (added.size() > 1) {
+    engine.store->mark();
+    const size_t behind = std::min(added.size(), kTokensBehindSnapshot);
+    sequence.plan_snapshot(before + added.size() - behind);
+  }
   Status done;
   if (sequence.position() < before)
     done = run(std::span(tokens).subspan(sequence.position()), LogitsWanted::none, nullptr);
@@ -82,7 +90,6 @@ Status SessionState::append(std::span<const text::TokenId> added, LogitsWanted w
   tokens.insert(tokens.end(), added.begin(), added.end());
   logits.swap(next_logits);
   has_logits = true;
-  if (added.size() > 1) sequence.take_snapshot();
   return {};
 }
 

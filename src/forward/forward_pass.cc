@@ -54,14 +54,15 @@ Status ForwardPass::run_layer(uint32_t layer, const Batch& part, SequenceState& 
 
   // Every token looks back at the tokens before it, whose keys this loop has just stored. Most of a
   // long prompt's time goes here, so this is also where Ctrl-C is heard.
-  for (size_t first = 0; first < part.token_count; first += ubatch) {
+  for (size_t first = 0, count = 0; first < part.token_count; first += count) {
     if (stop != nullptr && *stop) {
       store_.give_up();
       return make_error(ErrorKind::interrupted, "interrupted");
     }
-    backend_.mix_tokens(layer, part.first_position + first,
-                        std::min(ubatch, part.token_count - first), state,
-                        batch_.hidden + first * config_.hidden_size);
+    const size_t position = part.first_position + first;
+    count = state.piece_before_snapshot(position, std::min(ubatch, part.token_count - first));
+    backend_.mix_tokens(layer, position, count, state, batch_.hidden + first * config_.hidden_size);
+    state.end_piece(layer, position + count);
   }
 
   // The other routers say which experts each token needs; only now is it known what to read.

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/check.h"
+#include "base/random.h"
 #include "testing/temp_folder.h"
 
 namespace sluice {
@@ -77,18 +79,32 @@ ModelSketch& ModelSketch::erase_tensor(const std::string& name) {
   return *this;
 }
 
-gguf::GgufFile ModelSketch::open() const {
+void ModelSketch::write(const std::string& path, const Fill& fill) const {
   gguf::GgufWriter writer;
   for (const auto& [key, write] : keys_) write(key, writer);
   for (const Tensor& tensor : tensors_)
     writer.add_tensor(tensor.name, tensor.dtype, tensor.shape,
-                      [](uint64_t, std::span<std::byte> piece) {
-                        std::ranges::fill(piece, std::byte{0});
+                      [&fill](uint64_t, std::span<std::byte> piece) {
+                        fill(piece);
                         return Status();
                       });
+  CHECK(writer.write(path).ok());
+}
+
+void ModelSketch::write_random(const std::string& path, uint64_t seed) const {
+  Random random(seed);
+  write(path, [&random](std::span<std::byte> piece) {
+    for (size_t i = 0; i < piece.size(); i += sizeof(float)) {
+      const auto weight = static_cast<float>(random.uniform() - 0.5);
+      std::memcpy(piece.data() + i, &weight, sizeof(weight));
+    }
+  });
+}
+
+gguf::GgufFile ModelSketch::open() const {
   const TempFolder folder;
   const std::string path = folder.path() + "/sketch.gguf";
-  CHECK(writer.write(path).ok());
+  write(path, [](std::span<std::byte> piece) { std::ranges::fill(piece, std::byte{0}); });
   auto file = gguf::GgufFile::open(path);
   CHECK(file.ok());
   return std::move(*file);

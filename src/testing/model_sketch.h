@@ -1,6 +1,6 @@
 // A model file made up for one test: a complete, tiny qwen3moe model whose keys and tensors can be
-// changed, added and taken away before it is opened. Its weights are zeros; tests of what is in a
-// header need no more. Tests only; one thread at a time.
+// changed, added and taken away before it is opened or written. Weights are zeros where only the
+// header is tested, and random numbers where the model is to run. Tests only; one thread at a time.
 #pragma once
 
 #include <functional>
@@ -52,8 +52,13 @@ class ModelSketch {
 
   /// Writes the file, opens it and removes it again: only the header can be read.
   gguf::GgufFile open() const;
+  /// Writes a file with numbers from −1/2 to 1/2 for weights. REQUIRES: all tensors are F32.
+  void write_random(const std::string& path, uint64_t seed) const;
 
  private:
+  using Fill = std::function<void(std::span<std::byte> piece)>;
+  void write(const std::string& path, const Fill& fill) const;
+
   using Write = std::function<void(const std::string& key, gguf::GgufWriter& writer)>;
 
   std::map<std::string, Write> keys_;

@@ -211,6 +211,11 @@ TEST(BadRequest, PromptLongerThanTheContext) {
                  kUsage, {"500", "13", "512"});
 }
 
+TEST(BadRequest, ContextBeyondMemory) {
+  expect_refusal({"run", kModel, "-p", "Call me", "--ctx", "16777216", "--ram", "1G"}, kFailure,
+                 {"--ctx 16777216 needs", "1.00 GiB (--ram)", "; --ctx ", " fits"});
+}
+
 TEST(BadRequest, EmptyPrompt) {
   const TempFolder folder;
   const std::string empty = folder.write("empty", "");

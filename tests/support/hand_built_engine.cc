@@ -119,18 +119,29 @@ void HandBuiltEngine::settle() {
   store_->settle();
 }
 
+size_t HandBuiltEngine::rewind(size_t position) {
+  tokens_.resize(state_->rewind(std::min(position, tokens_.size())));
+  return tokens_.size();
+}
+
 Result<std::vector<float>> HandBuiltEngine::append(std::span<const int32_t> tokens) {
   CHECK(position() + tokens.size() <= options_.context_tokens);
-  const size_t before = position();
+  const auto lost = run(std::span(tokens_).subspan(state_->position()));
+  auto logits = lost.ok() ? run(tokens) : lost;
+  if (logits.ok())
+    tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+  else
+    state_->rewind(position());
+  return logits;
+}
+
+/// In steps.
+Result<std::vector<float>> HandBuiltEngine::run(std::span<const int32_t> tokens) {
   std::vector<float> logits;
   const size_t step_max = options_.step_token_max();
   for (size_t first = 0; first < tokens.size(); first += step_max) {
-    const size_t count = std::min(step_max, tokens.size() - first);
-    const auto rows = step(tokens.subspan(first, count));
-    if (!rows.ok()) {
-      CHECK(state_->rewind(before) == before);
-      return rows.error();
-    }
+    const auto rows = step(tokens.subspan(first, std::min(step_max, tokens.size() - first)));
+    if (!rows.ok()) return rows.error();
     logits.insert(logits.end(), rows->begin(), rows->end());
   }
   return logits;

@@ -81,10 +81,13 @@ class HandBuiltEngine {
   ~HandBuiltEngine();
 
   /// Appends tokens and gives the logits of each, [token][vocabulary]. On an error the sequence
-  /// stands where it stood.
+  /// stands where it stood; what its layers have lost by then is run again by the next call.
   Result<std::vector<float>> append(std::span<const int32_t> tokens);
-  size_t position() const { return state_->position(); }
-  void reset() { state_->rewind(0); }
+  size_t position() const { return tokens_.size(); }
+  void reset() { rewind(0); }
+  /// Forgets tokens as far as the layers can, and gives the position.
+  size_t rewind(size_t position);
+  SequenceState& state() { return *state_; }
   /// Gives up guesses and waits for the drive.
   void settle();
 
@@ -96,6 +99,7 @@ class HandBuiltEngine {
   std::atomic<bool>& stop() { return stop_; }
 
  private:
+  Result<std::vector<float>> run(std::span<const int32_t> tokens);
   Result<std::vector<float>> step(std::span<const int32_t> tokens);
 
   const HandBuiltOptions options_;
@@ -110,6 +114,7 @@ class HandBuiltEngine {
   std::unique_ptr<Lookahead> lookahead_;
   std::unique_ptr<ForwardPass> forward_;
   std::optional<SequenceState> state_;
+  std::vector<int32_t> tokens_;
   std::atomic<bool> stop_{false};
 };
 
