@@ -83,7 +83,9 @@ void ExpressionParser::fail(std::string_view what) {
 }
 
 const Expression* ExpressionParser::add(Expression expression) {
-  expression.line = current().line;
+  // The line where it begins: that of its first part, or of the token that it was made from.
+  const Expression* first = expression.parts.empty() ? nullptr : expression.parts[0];
+  expression.line = first != nullptr ? first->line : tokens_[at_ == 0 ? 0 : at_ - 1].line;
   const auto deepen = [&](const Expression* part) {
     if (part != nullptr) expression.depth = std::max(expression.depth, part->depth + 1);
   };

@@ -1,5 +1,7 @@
 #include "jinja/function.h"
 
+#include <algorithm>
+
 #include "jinja/operations.h"
 #include "jinja/python_text.h"
 
@@ -13,13 +15,12 @@ std::optional<Value> Call::take(std::string_view name) {
 }
 
 std::optional<Value> Call::take_named(std::string_view name) {
-  for (auto it = arguments_.by_name.begin(); it != arguments_.by_name.end(); ++it) {
-    if (it->first != name) continue;
-    std::optional<Value> value(std::move(it->second));
-    arguments_.by_name.erase(it);
-    return value;
-  }
-  return {};
+  auto& by_name = arguments_.by_name;
+  const auto given = std::ranges::find(by_name, name, &std::pair<std::string_view, Value>::first);
+  if (given == by_name.end()) return {};
+  const Value value = given->second;
+  by_name.erase(given);
+  return value;
 }
 
 Value Call::take(std::string_view name, Value fallback) {

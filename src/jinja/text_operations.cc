@@ -121,12 +121,11 @@ std::vector<Value> split_at_white_from_right(Run& run, const Text& text, size_t 
   // The words that stay together end where the last of them does: walk that many words.
   const size_t together = all.size() - count_max;
   const std::string_view bytes = text.bytes();
-  const size_t begin = white_begin_end(bytes);
-  size_t end = begin;
+  size_t end = 0;
   for (size_t i = 0; i < together; ++i)
     end = word_end(bytes, end + white_begin_end(bytes.substr(end)));
-  // With no cut at all Python keeps what is on the left.
-  std::vector<Value> pieces = {text.part(count_max == 0 ? 0 : begin, end)};
+  // Python keeps the white space on the left of a piece that it did not cut there.
+  std::vector<Value> pieces = {text.part(0, end)};
   pieces.insert(pieces.end(), all.begin() + static_cast<ptrdiff_t>(together), all.end());
   return pieces;
 }

@@ -44,7 +44,7 @@ Value tojson(Call& call) {
   style.indent = indent_of(call, call.take("indent", None{}));
   const Value separators = call.take("separators", None{});
   style.sorts_keys = call.take_bool("sort_keys", false);
-  if (style.indent) style.item_separator = ",";
+  if (style.indent) style.item_separator.pop_back();  // no space at the end of a line
   if (!separators.is_none()) {
     const std::vector<Value> pair = iterate(call.run, separators);
     if (pair.size() != 2 || pair[0].text() == nullptr || pair[1].text() == nullptr)
@@ -89,12 +89,29 @@ Value absolute(Call& call) {
   return call.subject.is_bool() ? Value(call.subject.integer()) : negated(call.run, call.subject);
 }
 
-/// Halves go to the even neighbour, as Python rounds.
+/// Halves go to the even neighbour, as Python rounds; whole numbers stay whole.
+Value rounded_whole(Run& run, int64_t number, int64_t precision) {
+  if (precision >= 0) return number;
+  if (precision < -18) return int64_t{0};
+  int64_t unit = 1;
+  for (int64_t i = precision; i < 0; ++i) unit *= 10;
+  const int64_t rest = number % unit;
+  int64_t result = number - rest;
+  const int64_t from_half = std::abs(rest) - unit / 2;
+  const bool is_odd = result / unit % 2 != 0;
+  if ((from_half > 0 || (from_half == 0 && is_odd)) &&
+      __builtin_add_overflow(result, rest < 0 ? -unit : unit, &result))
+    return run.fail("round: the result does not fit in 64 bits");
+  return result;
+}
+
 Value rounded(Call& call) {
   const int64_t precision = std::clamp<int64_t>(call.take_integer("precision", 0), -300, 300);
   const Text method = call.take_text("method", "common");
   if (!call.subject.is_number()) return call.run.fail("round needs a number");
   const double number = call.subject.real();
+  if (method.bytes() == "common" && call.subject.is_whole())
+    return rounded_whole(call.run, call.subject.integer(), precision);
   if (method.bytes() == "common") {
     // What is printed with so many digits is the nearest number that has so few.
     if (precision < 0) {
