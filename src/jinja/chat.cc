@@ -5,8 +5,11 @@
 namespace sluice::jinja {
 namespace {
 
+/// Leaves templates room to put what they are given into lists of their own.
+constexpr uint32_t kJsonDepthMax = kValueDepthMax / 2;
+
 Error too_deep() {
-  return make_error(ErrorKind::usage, "messages: nested more than {} levels deep", kValueDepthMax);
+  return make_error(ErrorKind::usage, "messages: nested more than {} levels deep", kJsonDepthMax);
 }
 
 Result<Value> value_at(const Json& json, uint32_t depth);
@@ -40,7 +43,7 @@ Value number_of(const Json& json) {
 }
 
 Result<Value> value_at(const Json& json, uint32_t depth) {
-  if (depth > kValueDepthMax / 2) return too_deep();
+  if (depth > kJsonDepthMax) return too_deep();
   switch (json.type()) {
     case Json::value_t::boolean:
       return Value(json.get<bool>());

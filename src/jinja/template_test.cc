@@ -170,7 +170,7 @@ TEST(Limits, AreClearErrors) {
 
 TEST(Limits, HoldForMessagesToo) {
   const Json deep = Json::parse(std::string(100, '[') + std::string(100, ']'));
-  EXPECT_EQ(value_of(deep).error().message, "messages: nested more than 128 levels deep");
+  EXPECT_EQ(value_of(deep).error().message, "messages: nested more than 64 levels deep");
 }
 
 /// Templates made of the words of templates: most are wrong, none may do harm.
