@@ -19,6 +19,7 @@ constexpr Layer kLayers[] = {
     {"quant", 1},
     {"text", 1},
     {"sampling", 1},
+    {"jinja", 2, "text base"},
     {"parallel", 2},
     {"gguf", 2},
     {"io", 2},
@@ -30,8 +31,8 @@ constexpr Layer kLayers[] = {
     {"lookahead", 5},
     {"forward", 6},
     {"engine", 7},
-    {"cli", 8, "engine text base"},
-    {"server", 8, "engine text base"},
+    {"cli", 8, "engine jinja text base"},
+    {"server", 8, "engine jinja text base"},
 };
 
 constexpr std::string_view kDrawers[] = {"util", "utils", "common", "helper", "helpers", "misc"};
