@@ -121,6 +121,10 @@ class Session {
   std::span<const float> logits() const;
   std::span<const text::TokenId> tokens() const;
   size_t position() const { return tokens().size(); }
+  /// Keeps what its tokens and these have in common at the start, but not all of these, so that
+  /// there is something to run; forgets the rest, and says how many are kept: from there on the
+  /// caller prefills. May keep less than there is in common. logits() are of no token until then.
+  size_t keep_prefix(std::span<const text::TokenId> tokens);
   /// Forgets all tokens.
   void reset();
 

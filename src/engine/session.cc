@@ -27,6 +27,13 @@ std::span<const float> Session::logits() const {
 std::span<const text::TokenId> Session::tokens() const {
   return state_->tokens;
 }
+size_t Session::keep_prefix(std::span<const text::TokenId> tokens) {
+  const auto wanted = tokens.first(tokens.empty() ? 0 : tokens.size() - 1);
+  const auto common = std::ranges::mismatch(state_->tokens, wanted);
+  state_->tokens.erase(common.in1, state_->tokens.end());
+  return state_->tokens.size();
+}
+
 void Session::reset() {
   state_->tokens.clear();
 }
