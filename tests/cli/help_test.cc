@@ -16,8 +16,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 
-const std::vector<std::string> kCommands{"demo", "run",      "inspect",   "bench",
-                                         "eval", "tokenize", "detokenize"};
+const std::vector<std::string> kCommands{"demo",     "run",        "inspect", "bench",   "eval",
+                                         "tokenize", "detokenize", "chat",    "template"};
 
 std::string help_of(const std::vector<std::string>& words) {
   const Outcome outcome = run(words);
@@ -57,7 +57,7 @@ TEST(Help, FitsEightyColumns) {
 }
 
 TEST(Help, NamesEveryOptionOfTheEngineWithItsDefault) {
-  for (const std::string command : {"demo", "run", "bench", "eval"}) {
+  for (const std::string command : {"demo", "run", "chat", "bench", "eval"}) {
     const std::string help = help_of({command, "--help"});
     for (const OptionSpec& spec : option_table()) {
       EXPECT_THAT(help, HasSubstr(fmt::format("  {} {}", spec.name, spec.values)));
@@ -77,7 +77,7 @@ std::string section_of(const std::string& document, const std::string& heading) 
 TEST(Help, KnowsEveryOptionThatTheDocumentGivesACommand) {
   const std::string document = file_bytes(SLUICE_SOURCE_DIR "/docs/cli.md");
   for (const std::string heading :
-       {"demo", "run", "eval", "tokenize, detokenize", "inspect", "bench"}) {
+       {"demo", "run", "chat", "template", "eval", "tokenize, detokenize", "inspect", "bench"}) {
     std::string help;
     for (const std::string& command : kCommands)
       if (heading.find(command) != std::string::npos) help += help_of({command, "--help"});
