@@ -139,12 +139,14 @@ void declare_program(CLI::App& app, int& exit_code) {
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   add_demo(app, exit_code);
   add_run(app, exit_code);
+  add_chat(app, exit_code);
   add_inspect(app, exit_code);
   add_bench(app, exit_code);
   add_eval(app, exit_code);
   add_perplexity(app, exit_code);
   add_tokenize(app, exit_code);
   add_detokenize(app, exit_code);
+  add_template(app, exit_code);
   add_trace(app, exit_code);
   const auto refuse = [](const std::string&) -> std::string {
     return "before a command only 'list' is possible; give a name behind the command";

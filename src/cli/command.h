@@ -73,6 +73,8 @@ std::string_view demo_licence();
 /// Each declares a command; its callback leaves the exit code in `exit_code`.
 void add_demo(CLI::App& app, int& exit_code);
 void add_run(CLI::App& app, int& exit_code);
+void add_chat(CLI::App& app, int& exit_code);
+void add_template(CLI::App& app, int& exit_code);
 void add_eval(CLI::App& app, int& exit_code);
 void add_perplexity(CLI::App& app, int& exit_code);
 void add_tokenize(CLI::App& app, int& exit_code);

@@ -102,6 +102,31 @@ TEST_F(DemoSession, ResetForgetsEverything) {
   EXPECT_TRUE(std::ranges::equal(session->logits(), first));
 }
 
+TEST_F(DemoSession, APrefixIsKeptToTheBit) {
+  open_small();
+  std::vector<text::TokenId> tokens = kCallMe;
+  tokens.insert(tokens.end(), kContinuation.begin(), kContinuation.end());
+  ASSERT_TRUE(session->prefill(tokens).ok());
+  const std::vector<float> fresh(session->logits().begin(), session->logits().end());
+
+  std::vector<text::TokenId> other(tokens.begin(), tokens.begin() + 10);
+  other.insert(other.end(), {900, 901, 902});
+  session->reset();
+  EXPECT_EQ(session->keep_prefix(tokens), 0u) << "there is nothing to keep";
+  ASSERT_TRUE(session->prefill(other).ok());
+  const size_t kept = session->keep_prefix(tokens);
+  EXPECT_EQ(kept, 10u);
+  EXPECT_EQ(session->position(), kept);
+  ASSERT_TRUE(session->prefill(std::span(tokens).subspan(kept)).ok());
+  EXPECT_TRUE(std::ranges::equal(session->logits(), fresh));
+
+  EXPECT_EQ(session->keep_prefix(tokens), tokens.size() - 1) << "one is left to run";
+  ASSERT_TRUE(session->decode(tokens.back()).ok());
+  EXPECT_TRUE(std::ranges::equal(session->logits(), fresh));
+  EXPECT_EQ(session->keep_prefix(kCallMe), 2u) << "a shorter one";
+  EXPECT_EQ(session->keep_prefix({}), 0u);
+}
+
 TEST_F(DemoSession, SessionsDoNotDisturbEachOther) {
   open_small();
   auto other = engine->new_session();

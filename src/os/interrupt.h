@@ -10,4 +10,8 @@ namespace sluice::os {
 /// the same flag.
 const std::atomic<bool>& interrupt_flag();
 
+/// Lowers the flag, for a program that goes on after a Ctrl-C. False, and the flag stays, after a
+/// SIGTERM: that asks for the end.
+bool forgive_interrupt();
+
 }  // namespace sluice::os

@@ -8,11 +8,13 @@ namespace {
 
 constexpr int kInterruptedExitCode = 130;
 
-// A signal handler can reach only what is global; this flag is the one global of the engine.
+// A signal handler can reach only what is global; these flags are the globals of the engine.
 std::atomic<bool> interrupted{false};
+std::atomic<bool> terminated{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may not take a lock");
 
-void on_signal(int) {
+void on_signal(int signal) {
+  if (signal == SIGTERM) terminated = true;
   if (interrupted.exchange(true)) _exit(kInterruptedExitCode);
 }
 
@@ -32,6 +34,12 @@ const std::atomic<bool>& interrupt_flag() {
   static const bool installed = install_handlers();
   static_cast<void>(installed);
   return interrupted;
+}
+
+bool forgive_interrupt() {
+  if (terminated) return false;
+  interrupted = false;
+  return true;
 }
 
 }  // namespace sluice::os

@@ -29,6 +29,20 @@ TEST(InterruptDeathTest, FirstSignalSetsTheFlag) {
   std::exit(0);
 }
 
+[[noreturn]] void forgive(int signal) {
+  const std::atomic<bool>& flag = interrupt_flag();
+  std::raise(signal);
+  const bool forgiven = forgive_interrupt();
+  if (forgiven == flag) std::exit(3);
+  if (forgiven) std::raise(signal);
+  std::exit(!flag ? 4 : forgiven ? 0 : 1);
+}
+
+TEST(InterruptDeathTest, AnInterruptIsForgivenAndATerminationIsNot) {
+  EXPECT_EXIT(forgive(SIGINT), ::testing::ExitedWithCode(0), "") << "the next one is the first";
+  EXPECT_EXIT(forgive(SIGTERM), ::testing::ExitedWithCode(1), "");
+}
+
 TEST(InterruptDeathTest, SecondSignalEndsTheProcess) {
   EXPECT_EXIT(signal_twice(), ::testing::ExitedWithCode(130), "");
 }

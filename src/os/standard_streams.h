@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -19,5 +20,14 @@ void guard_standard_streams();
 /// All of standard input as it is, at most `bytes_max`; more is a usage error. A signal that sets
 /// `stop` (os/interrupt.h) ends the waiting.
 Result<std::string> read_standard_input(uint64_t bytes_max, const std::atomic<bool>& stop);
+
+/// The next line of standard input, without its end; nothing at the end of the input. `pending`
+/// keeps what was read beyond it: empty at first, the caller's to hand in again. The rest as above.
+Result<std::optional<std::string>> read_standard_input_line(std::string& pending,
+                                                            uint64_t bytes_max,
+                                                            const std::atomic<bool>& stop);
+
+bool standard_input_is_terminal();
+bool standard_output_is_terminal();
 
 }  // namespace sluice::os

@@ -10,15 +10,21 @@ SpecialTokens::SpecialTokens(std::vector<Entry> entries) : entries_(std::move(en
 }
 
 SpecialTokens::Match SpecialTokens::find(std::string_view text, size_t from) const {
+  return find(text, from, [](const Match&) { return true; });
+}
+
+SpecialTokens::Match SpecialTokens::find(std::string_view text, size_t from,
+                                         const Filter& may_be) const {
   for (size_t at = from; at < text.size(); ++at) {
     if (!starts_entry_[static_cast<uint8_t>(text[at])]) continue;
-    const Match match = longest_at(text, at);
+    const Match match = longest_at(text, at, may_be);
     if (match.token != kNoToken) return match;
   }
   return {text.size(), text.size(), kNoToken};
 }
 
-SpecialTokens::Match SpecialTokens::longest_at(std::string_view text, size_t at) const {
+SpecialTokens::Match SpecialTokens::longest_at(std::string_view text, size_t at,
+                                               const Filter& may_be) const {
   Match longest{at, at, kNoToken};
   auto low = entries_.begin();
   auto high = entries_.end();
@@ -33,7 +39,8 @@ SpecialTokens::Match SpecialTokens::longest_at(std::string_view text, size_t at)
     });
     high = std::partition_point(low, high, [&](const Entry& e) { return byte_of(e) == byte; });
     if (low == high) break;
-    if (low->text.size() == depth + 1) longest = {at, at + depth + 1, low->token};
+    const Match match{at, at + depth + 1, low->token};
+    if (low->text.size() == depth + 1 && may_be(match)) longest = match;
   }
   return longest;
 }

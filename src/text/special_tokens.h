@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "text/tokenizer.h"
 
 namespace sluice::text {
@@ -29,10 +30,13 @@ class SpecialTokens {
 
   /// The leftmost match that starts at or after `from`, the longest where several start there.
   Match find(std::string_view text, size_t from) const;
+  /// The same among those that may be.
+  using Filter = FunctionRef<bool(const Match&)>;
+  Match find(std::string_view text, size_t from, const Filter& may_be) const;
 
  private:
   /// A match of `begin` == `end` when there is none.
-  Match longest_at(std::string_view text, size_t at) const;
+  Match longest_at(std::string_view text, size_t at, const Filter& may_be) const;
 
   std::vector<Entry> entries_;            ///< sorted by text
   std::array<bool, 256> starts_entry_{};  ///< [byte]: some text starts with it

@@ -46,10 +46,20 @@ struct Vocabulary {
   std::optional<bool> add_space_prefix;
 };
 
+/// The bytes [begin, end) of a text.
+struct ByteRange {
+  size_t begin;
+  size_t end;
+};
+
 struct TokenizeOptions {
   bool add_special = false;   ///< BOS/EOS where the model says so
   bool never_doubled = true;  ///< but not where the text has it already
+  bool goes_on = false;       ///< the text is not complete: no EOS behind it
   bool parse_special = true;  ///< text of control tokens becomes those tokens
+  /// What others wrote: no control token is seen that has a byte in one of these. Words and merges
+  /// run across their borders, as in one text. REQUIRES: in order, apart, none empty.
+  std::span<const ByteRange> foreign = {};
 };
 
 class Tokenizer {

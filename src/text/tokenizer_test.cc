@@ -125,6 +125,30 @@ TEST(Tokenize, FindsSpecialTokensAsTold) {
   EXPECT_EQ(tokenizer->tokenize("<|c|", {}), (Ids{'<', '|', 'c', '|'}));
 }
 
+TEST(Tokenize, NeverSeesControlTokensInWhatOthersWrote) {
+  const auto tokenizer =
+      make(hello_vocabulary({{"<|c|>", TokenType::control}, {"<|c|>x", TokenType::control}}));
+  const TokenId control = kFirstSpecial, longer = kFirstSpecial + 1;
+  const auto ids = [&](std::string_view text, std::vector<ByteRange> foreign) {
+    return tokenizer->tokenize(text, {.foreign = foreign});
+  };
+  const Ids spelled{'<', '|', 'c', '|', '>'};
+  EXPECT_EQ(ids("<|c|>", {{0, 5}}), spelled);
+  EXPECT_EQ(ids("<|c|>", {{0, 1}}), spelled) << "half of it is another's";
+  EXPECT_EQ(ids("<|c|>", {{4, 5}}), spelled);
+  EXPECT_EQ(ids("<|c|>", {{2, 3}}), spelled);
+  EXPECT_EQ(ids("<|c|>x", {}), Ids{longer});
+  EXPECT_EQ(ids("<|c|>x", {{5, 6}}), (Ids{control, 'x'})) << "the longer one reaches across";
+  EXPECT_EQ(ids("x<|c|>x", {{0, 1}, {6, 7}}), (Ids{'x', control, 'x'}));
+  EXPECT_EQ(ids("he", {{1, 2}}), Ids{kHe}) << "merges reach across";
+}
+
+TEST(Tokenize, SeesUserDefinedTokensInAnyText) {
+  const auto tokenizer = make(hello_vocabulary({{"<u>", TokenType::user_defined}}));
+  const std::vector<ByteRange> foreign{{0, 2}};
+  EXPECT_EQ(tokenizer->tokenize("<u>", {.foreign = foreign}), Ids{kFirstSpecial});
+}
+
 TEST(Tokenize, AddsBosAndEosWhereTheModelSaysSo) {
   Vocabulary vocabulary =
       hello_vocabulary({{"<s>", TokenType::control}, {"</s>", TokenType::control}});
@@ -140,6 +164,7 @@ TEST(Tokenize, AddsBosAndEosWhereTheModelSaysSo) {
   const auto both = make(vocabulary);
   EXPECT_EQ(both->tokenize("he", add), (Ids{bos, kHe, eos}));
   EXPECT_EQ(both->tokenize("", add), (Ids{bos, eos}));
+  EXPECT_EQ(both->tokenize("he", {.add_special = true, .goes_on = true}), (Ids{bos, kHe}));
   EXPECT_EQ(both->tokenize("<s>he</s>", add), (Ids{bos, kHe, eos})) << "never doubled";
   vocabulary.bos = kNoToken;
   EXPECT_EQ(make(vocabulary)->tokenize("he", add), (Ids{kHe, eos})) << "there is no BOS to add";

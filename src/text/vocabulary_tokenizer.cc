@@ -1,10 +1,20 @@
 #include "text/vocabulary_tokenizer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "text/end_of_generation.h"
 
 namespace sluice::text {
+namespace {
+
+bool reaches_into(const SpecialTokens::Match& match, std::span<const ByteRange> ranges) {
+  const auto ends_before = [&](const ByteRange& range) { return range.end <= match.begin; };
+  const auto range = std::ranges::partition_point(ranges, ends_before);
+  return range != ranges.end() && range->begin < match.end;
+}
+
+}  // namespace
 
 VocabularyTokenizer::VocabularyTokenizer(Vocabulary vocabulary, Encoder encoder)
     : vocabulary_(std::move(vocabulary)), encoder_(std::move(encoder)) {}
@@ -80,22 +90,28 @@ void VocabularyTokenizer::collect_special_tokens() {
 std::vector<TokenId> VocabularyTokenizer::tokenize(std::string_view text,
                                                    const TokenizeOptions& options) const {
   const SpecialTokens& special = options.parse_special ? with_control_ : always_;
+  // The texts of user-defined tokens are text, whoever wrote them.
+  const auto may_be = [&](const SpecialTokens::Match& match) {
+    return type(match.token) == TokenType::user_defined || !reaches_into(match, options.foreign);
+  };
   WordMerger merger(merges());
   std::vector<TokenId> out;
   out.reserve(text.size() / 4 + 2);
   for (size_t at = 0; at < text.size();) {
-    const SpecialTokens::Match match = special.find(text, at);
+    const SpecialTokens::Match match = special.find(text, at, may_be);
     append_text(text.substr(at, match.begin - at), merger, out);
     if (match.token != kNoToken) out.push_back(match.token);
     at = match.end;
   }
-  if (options.add_special) add_bos_and_eos(options.never_doubled, out);
+  if (options.add_special) add_bos_and_eos(options, out);
   return out;
 }
 
-void VocabularyTokenizer::add_bos_and_eos(bool never_doubled, std::vector<TokenId>& tokens) const {
+void VocabularyTokenizer::add_bos_and_eos(const TokenizeOptions& options,
+                                          std::vector<TokenId>& tokens) const {
+  const bool never_doubled = options.never_doubled;
   const TokenId bos = *vocabulary_.add_bos ? vocabulary_.bos : kNoToken;
-  const TokenId eos = *vocabulary_.add_eos ? vocabulary_.eos : kNoToken;
+  const TokenId eos = *vocabulary_.add_eos && !options.goes_on ? vocabulary_.eos : kNoToken;
   const bool has_bos = !tokens.empty() && tokens.front() == bos;
   const bool has_eos = !tokens.empty() && tokens.back() == eos;
   if (bos != kNoToken && !(has_bos && never_doubled)) tokens.insert(tokens.begin(), bos);

@@ -43,7 +43,7 @@ class VocabularyTokenizer final : public Tokenizer {
 
   /// The text between two special tokens.
   void append_text(std::string_view text, WordMerger& merger, std::vector<TokenId>& out) const;
-  void add_bos_and_eos(bool never_doubled, std::vector<TokenId>& tokens) const;
+  void add_bos_and_eos(const TokenizeOptions& options, std::vector<TokenId>& tokens) const;
 
   Vocabulary vocabulary_;
   Encoder encoder_;

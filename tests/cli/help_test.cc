@@ -16,8 +16,9 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 
-const std::vector<std::string> kCommands{"demo", "run",      "inspect",    "bench",
-                                         "eval", "tokenize", "detokenize", "perplexity"};
+const std::vector<std::string> kCommands{"demo",     "run",       "inspect",    "bench",
+                                         "eval",     "tokenize",  "detokenize", "chat",
+                                         "template", "perplexity"};
 
 std::string help_of(const std::vector<std::string>& words) {
   const Outcome outcome = run(words);
@@ -57,7 +58,7 @@ TEST(Help, FitsEightyColumns) {
 }
 
 TEST(Help, NamesEveryOptionOfTheEngineWithItsDefault) {
-  for (const std::string command : {"demo", "run", "bench", "eval", "perplexity"}) {
+  for (const std::string command : {"demo", "run", "chat", "bench", "eval", "perplexity"}) {
     const std::string help = help_of({command, "--help"});
     for (const OptionSpec& spec : option_table()) {
       EXPECT_THAT(help, HasSubstr(fmt::format("  {} {}", spec.name, spec.values)));
@@ -76,8 +77,8 @@ std::string section_of(const std::string& document, const std::string& heading) 
 
 TEST(Help, KnowsEveryOptionThatTheDocumentGivesACommand) {
   const std::string document = file_bytes(SLUICE_SOURCE_DIR "/docs/cli.md");
-  for (const std::string heading :
-       {"demo", "run", "eval", "tokenize, detokenize", "perplexity", "inspect", "bench"}) {
+  for (const std::string heading : {"demo", "run", "chat", "template", "eval",
+                                    "tokenize, detokenize", "perplexity", "inspect", "bench"}) {
     std::string help;
     for (const std::string& command : kCommands)
       if (heading.find(command) != std::string::npos) help += help_of({command, "--help"});

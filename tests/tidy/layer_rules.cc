@@ -19,9 +19,11 @@ constexpr Layer kLayers[] = {
     {"quant", 1},
     {"text", 1},
     {"sampling", 1},
+    {"jinja", 2, "text base"},
     {"parallel", 2},
     {"gguf", 2},
     {"io", 2},
+    {"chat", 3, "jinja text base"},
     {"kernels", 3},
     {"model", 3},
     {"testing", 3},  // seen by tests only, of any rank
@@ -30,8 +32,8 @@ constexpr Layer kLayers[] = {
     {"lookahead", 5},
     {"forward", 6},
     {"engine", 7},
-    {"cli", 8, "engine text base"},
-    {"server", 8, "engine text base"},
+    {"cli", 8, "engine chat jinja text base"},
+    {"server", 8, "engine chat jinja text base"},
 };
 
 constexpr std::string_view kDrawers[] = {"util", "utils", "common", "helper", "helpers", "misc"};
