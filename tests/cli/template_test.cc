@@ -35,9 +35,9 @@ TEST_F(TemplateCommand, PrintsThePromptAndNothingElse) {
 }
 
 TEST_F(TemplateCommand, TakesTheTemplateOfAModel) {
-  const std::string messages = folder_.write(
-      "m.json",
-      R"({"messages": [{"role": "user", "content": "Hi"}], "kwargs": {"add_generation_prompt": true}})");
+  const std::string messages = folder_.write("m.json",
+                                             R"({"messages": [{"role": "user", "content": "Hi"}],
+          "kwargs": {"add_generation_prompt": true}})");
   EXPECT_EQ(run({"template", model_path(), "--messages", messages}).out,
             "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
 }
