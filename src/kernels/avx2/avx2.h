@@ -81,8 +81,13 @@ void rms_norm(const float* x, const float* weight, float eps, size_t n, float* o
 void add(const float* x, size_t n, float* y);
 void add_scaled(float a, const float* x, size_t n, float* y);
 void silu_multiply(const float* gate, const float* up, size_t n, float* out);
+void gelu_multiply(const float* gate, const float* up, size_t n, float* out);
+void relu_multiply(const float* gate, const float* up, size_t n, float* out);
+void swiglu_clamped(const float* gate, const float* up, size_t n, float* out);
 void softmax(float* x, size_t n);
+void soft_cap(float cap, size_t n, float* x);
 void rope_neox(float* x, const float* cos, const float* sin, size_t pairs);
+void rope_adjacent(float* x, const float* cos, const float* sin, size_t pairs);
 
 uint64_t multiply_only(uint64_t rounds);
 

@@ -60,8 +60,13 @@ void fill(KernelTable& table) {
   table.add = add;
   table.add_scaled = add_scaled;
   table.silu_multiply = silu_multiply;
+  table.gelu_multiply = gelu_multiply;
+  table.relu_multiply = relu_multiply;
+  table.swiglu_clamped = swiglu_clamped;
   table.softmax = softmax;
+  table.soft_cap = soft_cap;
   table.rope_neox = rope_neox;
+  table.rope_adjacent = rope_adjacent;
   table.multiply_only = multiply_only;
 }
 
