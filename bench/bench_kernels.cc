@@ -317,6 +317,10 @@ void register_passes(Isa isa) {
   add("silu_multiply", 12, [&table](float* gate, float* up, std::byte* row) {
     table.silu_multiply(gate, up, kHidden, reinterpret_cast<float*>(row));
   });
+  add("gelu_multiply", 12, [&table](float* gate, float* up, std::byte* row) {
+    table.gelu_multiply(gate, up, kHidden, reinterpret_cast<float*>(row));
+  });
+  add("soft_cap", 8, [&table](float* x, float*, std::byte*) { table.soft_cap(30.0f, kHidden, x); });
   add("softmax", 8, [&table](float* x, float*, std::byte*) { table.softmax(x, kHidden); });
   add("add_scaled", 12,
       [&table](float* x, float* y, std::byte*) { table.add_scaled(1e-9f, x, kHidden, y); });

@@ -1,8 +1,9 @@
-// exp, sigmoid, SiLU and softplus as this project defines them: single-precision polynomials built
-// from fma, the same bits on every machine and in every vector width. libm is not used on the token
-// path, because its last bit differs between versions and systems. Kernels restate these formulas
-// in their own instructions (an inline function shared with them could be emitted with their flags
-// and become the copy that the whole program runs) and are tested to agree bit for bit.
+// exp, sigmoid, SiLU, GELU, tanh and softplus as this project defines them: single-precision
+// polynomials built from fma, the same bits on every machine and in every vector width. libm is not
+// used on the token path, because its last bit differs between versions and systems. Kernels
+// restate these formulas in their own instructions (an inline function shared with them could be
+// emitted with their flags and become the copy that the whole program runs) and are tested to agree
+// bit for bit.
 #pragma once
 
 #include <bit>
@@ -77,6 +78,41 @@ inline float softplus_f32(float x) {
   p = std::fma(p, z, C::kC3);
   const float twice = s + s;
   return (x > 0.0f ? x : 0.0f) + std::fma(twice * z, p, twice);
+}
+
+/// The GELU of models that say "tanh": x/2 · (1 + tanh(√(2/π) · (x + 0.044715·x³))), computed as
+/// x / (1 + e^−w) with w twice what tanh is taken of: w = x·(kLinear + kCubic·x²).
+struct GeluConstants {
+  static constexpr float kLinear = 1.5957691216f;  ///< 2·√(2/π)
+  static constexpr float kCubic = 0.0713548163f;   ///< 0.044715 of it
+};
+inline float gelu_f32(float x) {
+  const float w = x * std::fma(x * x, GeluConstants::kCubic, GeluConstants::kLinear);
+  return x / (1.0f + exp_f32(-w));
+}
+
+/// Constants of tanh: below kSmall in magnitude x + x³·(kC0 + … + kC4·x⁸), whose coefficients
+/// minimise the largest relative error (2^-27.8); from there on ±(1 − 2 / (1 + e^2|x|)).
+struct TanhConstants {
+  static constexpr float kSmall = 0.625f;
+  static constexpr float kC4 = -0x1.75e1cep-8f, kC3 = 0x1.52269cp-6f, kC2 = -0x1.b83c5ap-5f,
+                         kC1 = 0x1.110726p-3f, kC0 = -0x1.555532p-2f;
+};
+
+/// Within 2 ulp. NaN gives NaN.
+inline float tanh_f32(float x) {
+  using C = TanhConstants;
+  const float magnitude = std::abs(x);
+  if (magnitude < C::kSmall) {
+    const float z = x * x;
+    float p = std::fma(C::kC4, z, C::kC3);
+    p = std::fma(p, z, C::kC2);
+    p = std::fma(p, z, C::kC1);
+    p = std::fma(p, z, C::kC0);
+    return std::fma(x * z, p, x);
+  }
+  const float large = 1.0f - 2.0f / (1.0f + exp_f32(magnitude + magnitude));
+  return std::copysign(large, x);
 }
 
 }  // namespace sluice

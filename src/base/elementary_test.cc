@@ -104,5 +104,28 @@ TEST(Elementary, SoftplusIsWithinItsBound) {
   EXPECT_TRUE(std::isnan(softplus_f32(std::numeric_limits<float>::quiet_NaN())));
 }
 
+TEST(Elementary, GeluAndTanhFollow) {
+  const auto exact_tanh = [](double x) { return std::tanh(x); };
+  for (const float sign : {0.0f, -0.0f}) {
+    const float begin = std::copysign(1e-30f, sign), end = std::copysign(100.0f, sign);
+    EXPECT_LT(largest_error(begin, end, 1009, tanh_f32, exact_tanh), 2.0);
+    EXPECT_EQ(tanh_f32(std::copysign(kInfinity, sign)), std::copysign(1.0f, sign));
+    EXPECT_EQ(tanh_f32(sign), 0.0f);
+  }
+  for (const float x : {0.625f, 0.62499994f}) {
+    EXPECT_LT(ulps(tanh_f32(x), std::tanh(static_cast<double>(x))), 2.0) << "where forms change";
+  }
+  EXPECT_TRUE(std::isnan(tanh_f32(std::numeric_limits<float>::quiet_NaN())));
+
+  const auto exact_gelu = [](double x) {
+    return x / (1 + std::exp(-2 * std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
+  };
+  EXPECT_LT(largest_error(1e-30f, 100.0f, 1009, gelu_f32, exact_gelu), 4.0);
+  EXPECT_EQ(gelu_f32(0.0f), 0.0f);
+  EXPECT_EQ(gelu_f32(-100.0f), 0.0f);
+  for (float x = -9.0f; x < 0; x += 0.01f)
+    EXPECT_NEAR(gelu_f32(x), exact_gelu(static_cast<double>(x)), 1e-7);
+}
+
 }  // namespace
 }  // namespace sluice

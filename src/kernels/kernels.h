@@ -183,6 +183,8 @@ struct KernelTable {
   void (*add_scaled)(float a, const float* x, size_t n, float* y) = nullptr;
   /// out[i] = silu_f32(gate[i]) · up[i]; out may be gate or up.
   void (*silu_multiply)(const float* gate, const float* up, size_t n, float* out) = nullptr;
+  /// out[i] = gelu_f32(gate[i]) · up[i]; out may be gate or up.
+  void (*gelu_multiply)(const float* gate, const float* up, size_t n, float* out) = nullptr;
   /// out[i] = max(gate[i], 0) · up[i]; out may be gate or up.
   void (*relu_multiply)(const float* gate, const float* up, size_t n, float* out) = nullptr;
   /// The FFN of gpt-oss: with g = min(gate[i], kSwigluLimit) and u = up[i] clamped to ± it, out[i]
@@ -210,6 +212,8 @@ struct KernelTable {
   DeltaFn delta_rule = nullptr;
   /// e_i = exp_f32(x[i] − max); x[i] = e_i / sum16(e).
   void (*softmax)(float* x, size_t n) = nullptr;
+  /// x[i] = cap · tanh_f32(x[i] / cap)
+  void (*soft_cap)(float cap, size_t n, float* x) = nullptr;
   /// Rotates pairs (x[i], x[i + pairs]), i < pairs, in place:
   /// x[i] = fma(a, cos, −(b·sin)), x[i + pairs] = fma(a, sin, b·cos), with a, b the old values.
   void (*rope_neox)(float* x, const float* cos, const float* sin, size_t pairs) = nullptr;

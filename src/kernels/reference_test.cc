@@ -311,6 +311,27 @@ TEST(Reference, ReluMultiply) {
   EXPECT_EQ(out[2], 0.0f);
 }
 
+TEST(Reference, GeluMultiply) {
+  const float gate[] = {0.0f, 1.0f, -2.0f, 200.0f, -200.0f};
+  const float up[] = {5.0f, 2.0f, 10.0f, 1.0f, 1.0f};
+  float out[5];
+  table().gelu_multiply(gate, up, 5, out);
+  EXPECT_EQ(out[0], 0.0f);
+  EXPECT_NEAR(out[1], 2 * 0.841192, 1e-5);
+  EXPECT_NEAR(out[2], 10 * -0.0454023, 1e-5);
+  EXPECT_EQ(out[3], 200.0f);
+  EXPECT_EQ(out[4], 0.0f);
+}
+
+TEST(Reference, SoftCapBendsWhatComesNearIt) {
+  float x[] = {0.0f, 0.6f, -6.0f, 600.0f};
+  table().soft_cap(6.0f, 4, x);
+  EXPECT_EQ(x[0], 0.0f);
+  EXPECT_NEAR(x[1], 0.598008, 1e-6);
+  EXPECT_NEAR(x[2], -6 * 0.761594, 1e-5);
+  EXPECT_EQ(x[3], 6.0f);
+}
+
 TEST(Reference, SwigluIsClamped) {
   const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-1.702 * x)); };
   const float gate[] = {1.0f, 9.0f, -9.0f, 0.0f, 1.0f};

@@ -56,7 +56,9 @@ TEST(Select, EveryTableIsComplete) {
     EXPECT_NE(table.add, nullptr);
     EXPECT_NE(table.add_scaled, nullptr);
     EXPECT_NE(table.silu_multiply, nullptr);
+    EXPECT_NE(table.gelu_multiply, nullptr);
     EXPECT_NE(table.softmax, nullptr);
+    EXPECT_NE(table.soft_cap, nullptr);
     EXPECT_NE(table.rope_neox, nullptr);
     EXPECT_NE(table.rope_adjacent, nullptr);
     EXPECT_NE(table.convolve, nullptr);

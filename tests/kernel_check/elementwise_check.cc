@@ -43,7 +43,12 @@ Bytes placed(const std::vector<float>& floats, size_t offset) {
 
 class Elementwise : public testing::TestWithParam<Isa> {
  protected:
+  using GatedFn = decltype(&KernelTable::silu_multiply);
+  using RotationFn = decltype(&KernelTable::rope_neox);
+
   const KernelTable& table() const { return kernel_table(GetParam()); }
+  void check_gated(GatedFn kernel);
+  void check_rotation(RotationFn kernel);
 };
 
 #define SKIP_UNLESS_OWN(member)                                                              \
@@ -92,17 +97,17 @@ TEST_P(Elementwise, RmsNorm) {
   });
 }
 
-TEST_P(Elementwise, SiluMultiply) {
-  SKIP_UNLESS_OWN(silu_multiply);
+/// An activation of gate and up, over odd lengths and in place.
+void Elementwise::check_gated(GatedFn kernel) {
   sweep([&](FloatKind kind, size_t n, size_t offset, Random& random) {
     const std::vector<float> gates = make_floats(kind, n, random);
     const std::vector<float> ups = make_floats(kind, n, random);
     Bytes gate = placed(gates, offset), up = placed(ups, (offset + 5) % 16);
     Output got(n, offset), wanted(n, offset), over_gate(gates, offset), over_up(ups, offset);
-    table().silu_multiply(gate.as<float>(), up.as<float>(), n, got.data());
-    table().silu_multiply(over_gate.data(), up.as<float>(), n, over_gate.data());
-    table().silu_multiply(gate.as<float>(), over_up.data(), n, over_up.data());
-    reference().silu_multiply(gate.as<float>(), up.as<float>(), n, wanted.data());
+    (table().*kernel)(gate.as<float>(), up.as<float>(), n, got.data());
+    (table().*kernel)(over_gate.data(), up.as<float>(), n, over_gate.data());
+    (table().*kernel)(gate.as<float>(), over_up.data(), n, over_up.data());
+    (reference().*kernel)(gate.as<float>(), up.as<float>(), n, wanted.data());
     expect_same(got, wanted);
     expect_same(over_gate, wanted);
     expect_same(over_up, wanted);
@@ -156,20 +161,71 @@ TEST_P(Elementwise, SetLength) {
 }
 
 /// SiLU shows exp in full: floats of every exponent and many mantissas, both signs.
+/// Calls body(numbers) for floats of every exponent and many mantissas, both signs, piece by piece.
+template <class Body>
+void over_the_whole_range(Body body) {
+  constexpr size_t kCount = 4096;
+  for (uint64_t bits = 0; bits < (uint64_t{1} << 32); bits += kCount * 4093) {
+    std::vector<float> numbers(kCount);
+    for (size_t i = 0; i < kCount; ++i)
+      numbers[i] = std::bit_cast<float>(static_cast<uint32_t>(bits + i * 4093));
+    body(numbers);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST_P(Elementwise, SiluMultiply) {
+  SKIP_UNLESS_OWN(silu_multiply);
+  check_gated(&KernelTable::silu_multiply);
+}
+
+TEST_P(Elementwise, GeluMultiply) {
+  SKIP_UNLESS_OWN(gelu_multiply);
+  check_gated(&KernelTable::gelu_multiply);
+}
+
+TEST_P(Elementwise, ReluMultiply) {
+  SKIP_UNLESS_OWN(relu_multiply);
+  check_gated(&KernelTable::relu_multiply);
+}
+
+TEST_P(Elementwise, SwigluClamped) {
+  SKIP_UNLESS_OWN(swiglu_clamped);
+  check_gated(&KernelTable::swiglu_clamped);
+}
+
+/// SiLU shows exp in full.
 TEST_P(Elementwise, SiluOverTheWholeRange) {
   SKIP_UNLESS_OWN(silu_multiply);
-  constexpr size_t kCount = 4096;
-  const std::vector<float> ones(kCount, 1.0f);
-  for (uint64_t bits = 0; bits < (uint64_t{1} << 32); bits += kCount * 4093) {
-    std::vector<float> gate(kCount);
-    for (size_t i = 0; i < kCount; ++i)
-      gate[i] = std::bit_cast<float>(static_cast<uint32_t>(bits + i * 4093));
-    Output got(kCount), wanted(kCount);
-    table().silu_multiply(gate.data(), ones.data(), kCount, got.data());
-    reference().silu_multiply(gate.data(), ones.data(), kCount, wanted.data());
+  over_the_whole_range([&](const std::vector<float>& gate) {
+    const std::vector<float> ones(gate.size(), 1.0f);
+    Output got(gate.size()), wanted(gate.size());
+    table().silu_multiply(gate.data(), ones.data(), gate.size(), got.data());
+    reference().silu_multiply(gate.data(), ones.data(), gate.size(), wanted.data());
     expect_same(got, wanted);
-    if (HasFailure()) return;
-  }
+  });
+}
+
+/// A cap of one shows tanh in full.
+TEST_P(Elementwise, SoftCapOverTheWholeRange) {
+  SKIP_UNLESS_OWN(soft_cap);
+  over_the_whole_range([&](const std::vector<float>& x) {
+    Output got(x, 0), wanted(x, 0);
+    table().soft_cap(1.0f, x.size(), got.data());
+    reference().soft_cap(1.0f, x.size(), wanted.data());
+    expect_same(got, wanted);
+  });
+}
+
+TEST_P(Elementwise, SoftCap) {
+  SKIP_UNLESS_OWN(soft_cap);
+  sweep([&](FloatKind kind, size_t n, size_t offset, Random& random) {
+    const std::vector<float> x = make_floats(kind, n, random);
+    Output got(x, offset), wanted(x, offset);
+    table().soft_cap(30.0f, n, got.data());
+    reference().soft_cap(30.0f, n, wanted.data());
+    expect_same(got, wanted);
+  });
 }
 
 TEST_P(Elementwise, Softmax) {
@@ -183,17 +239,26 @@ TEST_P(Elementwise, Softmax) {
   });
 }
 
-TEST_P(Elementwise, RopeNeox) {
-  SKIP_UNLESS_OWN(rope_neox);
+void Elementwise::check_rotation(RotationFn kernel) {
   sweep([&](FloatKind kind, size_t pairs, size_t offset, Random& random) {
     const std::vector<float> x = make_floats(kind, 2 * pairs, random);
     Bytes cos = placed(make_floats(FloatKind::ordinary, pairs, random), (offset + 1) % 16);
     Bytes sin = placed(make_floats(FloatKind::ordinary, pairs, random), (offset + 2) % 16);
     Output got(x, offset), wanted(x, offset);
-    table().rope_neox(got.data(), cos.as<float>(), sin.as<float>(), pairs);
-    reference().rope_neox(wanted.data(), cos.as<float>(), sin.as<float>(), pairs);
+    (table().*kernel)(got.data(), cos.as<float>(), sin.as<float>(), pairs);
+    (reference().*kernel)(wanted.data(), cos.as<float>(), sin.as<float>(), pairs);
     expect_same(got, wanted);
   });
+}
+
+TEST_P(Elementwise, RopeNeox) {
+  SKIP_UNLESS_OWN(rope_neox);
+  check_rotation(&KernelTable::rope_neox);
+}
+
+TEST_P(Elementwise, RopeAdjacent) {
+  SKIP_UNLESS_OWN(rope_adjacent);
+  check_rotation(&KernelTable::rope_adjacent);
 }
 
 std::string case_name(const testing::TestParamInfo<Isa>& row) {

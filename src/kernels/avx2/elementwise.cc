@@ -84,6 +84,50 @@ void set_length(float* x, float length, float eps, size_t n) {
     store_some(x + i, _mm256_mul_ps(load_some(x + i, n - i), scale), n - i);
 }
 
+void gelu_multiply(const float* gate, const float* up, size_t n, float* out) {
+  using C = GeluConstants;
+  const __m256 sign = _mm256_set1_ps(-0.0f);
+  const __m256 one = _mm256_set1_ps(1.0f);
+  for (size_t i = 0; i < n; i += kLanes) {
+    const __m256 x = load_some(gate + i, n - i);
+    const __m256 slope =
+        _mm256_fmadd_ps(_mm256_mul_ps(x, x), _mm256_set1_ps(C::kCubic), _mm256_set1_ps(C::kLinear));
+    const __m256 w = _mm256_mul_ps(x, slope);
+    const __m256 gelu = _mm256_div_ps(x, _mm256_add_ps(one, exp_lanes(_mm256_xor_ps(w, sign))));
+    store_some(out + i, _mm256_mul_ps(gelu, load_some(up + i, n - i)), n - i);
+  }
+}
+
+void relu_multiply(const float* gate, const float* up, size_t n, float* out) {
+  for (size_t i = 0; i < n; i += kLanes) {
+    const __m256 relu = _mm256_max_ps(load_some(gate + i, n - i), _mm256_setzero_ps());
+    store_some(out + i, _mm256_mul_ps(relu, load_some(up + i, n - i)), n - i);
+  }
+}
+
+void swiglu_clamped(const float* gate, const float* up, size_t n, float* out) {
+  const __m256 sign = _mm256_set1_ps(-0.0f);
+  const __m256 one = _mm256_set1_ps(1.0f);
+  const __m256 limit = _mm256_set1_ps(kSwigluLimit);
+  const __m256 alpha = _mm256_set1_ps(kSwigluAlpha);
+  for (size_t i = 0; i < n; i += kLanes) {
+    const __m256 g = _mm256_min_ps(load_some(gate + i, n - i), limit);
+    const __m256 below = _mm256_min_ps(load_some(up + i, n - i), limit);
+    const __m256 u = _mm256_max_ps(below, _mm256_set1_ps(-kSwigluLimit));
+    const __m256 e = exp_lanes(_mm256_xor_ps(_mm256_mul_ps(alpha, g), sign));
+    const __m256 swish = _mm256_div_ps(g, _mm256_add_ps(one, e));
+    store_some(out + i, _mm256_mul_ps(swish, _mm256_add_ps(u, one)), n - i);
+  }
+}
+
+void soft_cap(float cap, size_t n, float* x) {
+  const __m256 limit = _mm256_set1_ps(cap);
+  for (size_t i = 0; i < n; i += kLanes) {
+    const __m256 share = _mm256_div_ps(load_some(x + i, n - i), limit);
+    store_some(x + i, _mm256_mul_ps(limit, tanh_lanes(share)), n - i);
+  }
+}
+
 void softmax(float* x, size_t n) {
   const __m256 lowest = _mm256_set1_ps(-__builtin_inff());
   __m256 max = lowest;
@@ -118,6 +162,27 @@ void rope_neox(float* x, const float* cos, const float* sin, size_t pairs) {
     const __m256 s = load_some(sin + i, count);
     store_some(x + i, _mm256_fmsub_ps(a, c, _mm256_mul_ps(b, s)), count);
     store_some(x + pairs + i, _mm256_fmadd_ps(a, s, _mm256_mul_ps(b, c)), count);
+  }
+}
+
+void rope_adjacent(float* x, const float* cos, const float* sin, size_t pairs) {
+  for (size_t i = 0; i < pairs; i += kLanes) {
+    const __m256 c = load_some(cos + i, pairs - i);
+    const __m256 s = load_some(sin + i, pairs - i);
+    const __m256 low = _mm256_unpacklo_ps(c, s);  // c0 s0 c1 s1, c4 s4 c5 s5
+    const __m256 high = _mm256_unpackhi_ps(c, s);
+    const __m256 turns[2] = {_mm256_permute2f128_ps(low, high, 0x20),
+                             _mm256_permute2f128_ps(low, high, 0x31)};
+#pragma GCC unroll 2
+    for (size_t half = 0; half < 2; ++half) {
+      const size_t at = 2 * i + half * kLanes;
+      const size_t count = left(at, 2 * pairs);
+      const __m256 v = load_some(x + at, count);
+      const __m256 a = _mm256_moveldup_ps(v);
+      const __m256 b = _mm256_movehdup_ps(v);
+      const __m256 swapped = _mm256_permute_ps(turns[half], 0xb1);  // s0 c0 s1 c1 …
+      store_some(x + at, _mm256_fmaddsub_ps(a, turns[half], _mm256_mul_ps(b, swapped)), count);
+    }
   }
 }
 

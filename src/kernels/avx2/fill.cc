@@ -61,7 +61,11 @@ void fill(KernelTable& table) {
   table.add_scaled = add_scaled;
   table.silu_multiply = silu_multiply;
   table.convolve = convolve;
+  table.gelu_multiply = gelu_multiply;
+  table.relu_multiply = relu_multiply;
+  table.swiglu_clamped = swiglu_clamped;
   table.softmax = softmax;
+  table.soft_cap = soft_cap;
   table.rope_neox = rope_neox;
   table.swiglu_limited = swiglu_limited;
   table.sigmoid_multiply = sigmoid_multiply;
@@ -70,6 +74,7 @@ void fill(KernelTable& table) {
   table.softplus_decay = softplus_decay;
   table.sigmoid_decay = sigmoid_decay;
   table.delta_rule = delta_rule;
+  table.rope_adjacent = rope_adjacent;
   table.multiply_only = multiply_only;
 }
 

@@ -93,5 +93,24 @@ inline __m256 softplus_lanes(__m256 x) {
                        _mm256_fmadd_ps(_mm256_mul_ps(twice, z), p, twice));
 }
 
+/// tanh_f32 of base/elementary.h.
+inline __m256 tanh_lanes(__m256 x) {
+  using C = TanhConstants;
+  const __m256 sign = _mm256_set1_ps(-0.0f);
+  const __m256 one = _mm256_set1_ps(1.0f);
+  const __m256 z = _mm256_mul_ps(x, x);
+  __m256 p = _mm256_fmadd_ps(_mm256_set1_ps(C::kC4), z, _mm256_set1_ps(C::kC3));
+  p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(C::kC2));
+  p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(C::kC1));
+  p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(C::kC0));
+  const __m256 small = _mm256_fmadd_ps(_mm256_mul_ps(x, z), p, x);
+  const __m256 magnitude = _mm256_andnot_ps(sign, x);
+  const __m256 e = exp_lanes(_mm256_add_ps(magnitude, magnitude));
+  const __m256 rest = _mm256_div_ps(_mm256_set1_ps(2.0f), _mm256_add_ps(one, e));
+  const __m256 large = _mm256_andnot_ps(sign, _mm256_sub_ps(one, rest));
+  const __m256 is_small = _mm256_cmp_ps(magnitude, _mm256_set1_ps(C::kSmall), _CMP_LT_OQ);
+  return _mm256_blendv_ps(_mm256_or_ps(large, _mm256_and_ps(sign, x)), small, is_small);
+}
+
 }  // namespace
 }  // namespace sluice::kernels::avx2

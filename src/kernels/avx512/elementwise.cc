@@ -89,6 +89,56 @@ void set_length(float* x, float length, float eps, size_t n) {
   }
 }
 
+void gelu_multiply(const float* gate, const float* up, size_t n, float* out) {
+  using C = GeluConstants;
+  const __m512 sign = _mm512_set1_ps(-0.0f);
+  const __m512 one = _mm512_set1_ps(1.0f);
+  for (size_t i = 0; i < n; i += kLanes) {
+    const __mmask16 lanes = lanes_left(i, n);
+    const __m512 x = _mm512_maskz_loadu_ps(lanes, gate + i);
+    const __m512 slope =
+        _mm512_fmadd_ps(_mm512_mul_ps(x, x), _mm512_set1_ps(C::kCubic), _mm512_set1_ps(C::kLinear));
+    const __m512 w = _mm512_mul_ps(x, slope);
+    const __m512 gelu = _mm512_div_ps(x, _mm512_add_ps(one, exp_lanes(_mm512_xor_ps(w, sign))));
+    _mm512_mask_storeu_ps(out + i, lanes,
+                          _mm512_mul_ps(gelu, _mm512_maskz_loadu_ps(lanes, up + i)));
+  }
+}
+
+void relu_multiply(const float* gate, const float* up, size_t n, float* out) {
+  for (size_t i = 0; i < n; i += kLanes) {
+    const __mmask16 lanes = lanes_left(i, n);
+    const __m512 relu = _mm512_max_ps(_mm512_maskz_loadu_ps(lanes, gate + i), _mm512_setzero_ps());
+    _mm512_mask_storeu_ps(out + i, lanes,
+                          _mm512_mul_ps(relu, _mm512_maskz_loadu_ps(lanes, up + i)));
+  }
+}
+
+void swiglu_clamped(const float* gate, const float* up, size_t n, float* out) {
+  const __m512 sign = _mm512_set1_ps(-0.0f);
+  const __m512 one = _mm512_set1_ps(1.0f);
+  const __m512 limit = _mm512_set1_ps(kSwigluLimit);
+  const __m512 alpha = _mm512_set1_ps(kSwigluAlpha);
+  for (size_t i = 0; i < n; i += kLanes) {
+    const __mmask16 lanes = lanes_left(i, n);
+    const __m512 g = _mm512_min_ps(_mm512_maskz_loadu_ps(lanes, gate + i), limit);
+    const __m512 below = _mm512_min_ps(_mm512_maskz_loadu_ps(lanes, up + i), limit);
+    const __m512 u = _mm512_max_ps(below, _mm512_set1_ps(-kSwigluLimit));
+    const __m512 e = exp_lanes(_mm512_xor_ps(_mm512_mul_ps(alpha, g), sign));
+    const __m512 swish = _mm512_div_ps(g, _mm512_add_ps(one, e));
+    _mm512_mask_storeu_ps(out + i, lanes, _mm512_mul_ps(swish, _mm512_add_ps(u, one)));
+  }
+}
+
+void soft_cap(float cap, size_t n, float* x) {
+  const __m512 limit = _mm512_set1_ps(cap);
+  for (size_t i = 0; i < n; i += kLanes) {
+    const __mmask16 lanes = lanes_left(i, n);
+    const __m512 share = _mm512_div_ps(_mm512_maskz_loadu_ps(lanes, x + i), limit);
+    _mm512_mask_storeu_ps(x + i, lanes, _mm512_mul_ps(limit, tanh_lanes(share)));
+  }
+}
+
 void softmax(float* x, size_t n) {
   __m512 maxima = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
   for (size_t i = 0; i < n; i += kLanes) {  // x > m ? x : m, so NaN never becomes the maximum
@@ -119,6 +169,27 @@ void rope_neox(float* x, const float* cos, const float* sin, size_t pairs) {
     const __m512 s = _mm512_maskz_loadu_ps(lanes, sin + i);
     _mm512_mask_storeu_ps(x + i, lanes, _mm512_fmsub_ps(a, c, _mm512_mul_ps(b, s)));
     _mm512_mask_storeu_ps(x + pairs + i, lanes, _mm512_fmadd_ps(a, s, _mm512_mul_ps(b, c)));
+  }
+}
+
+void rope_adjacent(float* x, const float* cos, const float* sin, size_t pairs) {
+  // Lane 2j: cosine j, lane 2j + 1: sine j, of the first and of the last eight pairs.
+  const __m512i first = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  const __m512i last = _mm512_add_epi32(first, _mm512_set1_epi32(8));
+  const auto turn = [](float* at, __mmask16 lanes, __m512 turns) {
+    const __m512 v = _mm512_maskz_loadu_ps(lanes, at);
+    const __m512 swapped = _mm512_permute_ps(turns, 0xb1);
+    const __m512 product = _mm512_mul_ps(_mm512_movehdup_ps(v), swapped);
+    _mm512_mask_storeu_ps(at, lanes, _mm512_fmaddsub_ps(_mm512_moveldup_ps(v), turns, product));
+  };
+  for (size_t i = 0; i < pairs; i += kLanes) {
+    const __mmask16 lanes = lanes_left(i, pairs);
+    const __m512 c = _mm512_maskz_loadu_ps(lanes, cos + i);
+    const __m512 s = _mm512_maskz_loadu_ps(lanes, sin + i);
+    const size_t at = 2 * i;
+    turn(x + at, lanes_left(at, 2 * pairs), _mm512_permutex2var_ps(c, first, s));
+    if (at + kLanes >= 2 * pairs) return;
+    turn(x + at + kLanes, lanes_left(at + kLanes, 2 * pairs), _mm512_permutex2var_ps(c, last, s));
   }
 }
 

@@ -86,5 +86,24 @@ inline __m512 softplus_lanes(__m512 x) {
                        _mm512_fmadd_ps(_mm512_mul_ps(twice, z), p, twice));
 }
 
+/// tanh_f32 of base/elementary.h.
+inline __m512 tanh_lanes(__m512 x) {
+  using C = TanhConstants;
+  const __m512 sign = _mm512_set1_ps(-0.0f);
+  const __m512 one = _mm512_set1_ps(1.0f);
+  const __m512 z = _mm512_mul_ps(x, x);
+  __m512 p = _mm512_fmadd_ps(_mm512_set1_ps(C::kC4), z, _mm512_set1_ps(C::kC3));
+  p = _mm512_fmadd_ps(p, z, _mm512_set1_ps(C::kC2));
+  p = _mm512_fmadd_ps(p, z, _mm512_set1_ps(C::kC1));
+  p = _mm512_fmadd_ps(p, z, _mm512_set1_ps(C::kC0));
+  const __m512 small = _mm512_fmadd_ps(_mm512_mul_ps(x, z), p, x);
+  const __m512 magnitude = _mm512_andnot_ps(sign, x);
+  const __m512 e = exp_lanes(_mm512_add_ps(magnitude, magnitude));
+  const __m512 rest = _mm512_div_ps(_mm512_set1_ps(2.0f), _mm512_add_ps(one, e));
+  const __m512 large = _mm512_andnot_ps(sign, _mm512_sub_ps(one, rest));
+  const __mmask16 is_small = _mm512_cmp_ps_mask(magnitude, _mm512_set1_ps(C::kSmall), _CMP_LT_OQ);
+  return _mm512_mask_mov_ps(_mm512_or_ps(large, _mm512_and_ps(sign, x)), is_small, small);
+}
+
 }  // namespace
 }  // namespace sluice::kernels::avx512

@@ -75,6 +75,48 @@ void set_length(float* x, float length, float eps, size_t n) {
     store_some(x + i, vmulq_f32(load_some(x + i, n - i), scale), n - i);
 }
 
+void gelu_multiply(const float* gate, const float* up, size_t n, float* out) {
+  using C = GeluConstants;
+  const float32x4_t one = vdupq_n_f32(1.0f);
+  for (size_t i = 0; i < n; i += kLanes) {
+    const float32x4_t x = load_some(gate + i, n - i);
+    const float32x4_t slope =
+        vfmaq_f32(vdupq_n_f32(C::kLinear), vmulq_f32(x, x), vdupq_n_f32(C::kCubic));
+    const float32x4_t w = vmulq_f32(x, slope);
+    const float32x4_t gelu = vdivq_f32(x, vaddq_f32(one, exp_lanes(vnegq_f32(w))));
+    store_some(out + i, vmulq_f32(gelu, load_some(up + i, n - i)), n - i);
+  }
+}
+
+void relu_multiply(const float* gate, const float* up, size_t n, float* out) {
+  for (size_t i = 0; i < n; i += kLanes) {
+    const float32x4_t relu = larger(load_some(gate + i, n - i), vdupq_n_f32(0.0f));
+    store_some(out + i, vmulq_f32(relu, load_some(up + i, n - i)), n - i);
+  }
+}
+
+void swiglu_clamped(const float* gate, const float* up, size_t n, float* out) {
+  const float32x4_t one = vdupq_n_f32(1.0f);
+  const float32x4_t limit = vdupq_n_f32(kSwigluLimit);
+  const float32x4_t alpha = vdupq_n_f32(kSwigluAlpha);
+  for (size_t i = 0; i < n; i += kLanes) {
+    const float32x4_t g = smaller(load_some(gate + i, n - i), limit);
+    const float32x4_t below = smaller(load_some(up + i, n - i), limit);
+    const float32x4_t u = larger(below, vdupq_n_f32(-kSwigluLimit));
+    const float32x4_t e = exp_lanes(vnegq_f32(vmulq_f32(alpha, g)));
+    const float32x4_t swish = vdivq_f32(g, vaddq_f32(one, e));
+    store_some(out + i, vmulq_f32(swish, vaddq_f32(u, one)), n - i);
+  }
+}
+
+void soft_cap(float cap, size_t n, float* x) {
+  const float32x4_t limit = vdupq_n_f32(cap);
+  for (size_t i = 0; i < n; i += kLanes) {
+    const float32x4_t share = vdivq_f32(load_some(x + i, n - i), limit);
+    store_some(x + i, vmulq_f32(limit, tanh_lanes(share)), n - i);
+  }
+}
+
 void softmax(float* x, size_t n) {
   float32x4_t maxima = vdupq_n_f32(-__builtin_inff());
   for (size_t i = 0; i < n; i += kLanes)
@@ -105,6 +147,25 @@ void rope_neox(float* x, const float* cos, const float* sin, size_t pairs) {
     const float32x4_t s = load_some(sin + i, count);
     store_some(x + i, vfmaq_f32(vnegq_f32(vmulq_f32(b, s)), a, c), count);
     store_some(x + pairs + i, vfmaq_f32(vmulq_f32(b, c), a, s), count);
+  }
+}
+
+void rope_adjacent(float* x, const float* cos, const float* sin, size_t pairs) {
+  for (size_t i = 0; i < pairs; i += kLanes) {
+    float* low = x + 2 * i;
+    float* high = low + kLanes;
+    const size_t count = 2 * (pairs - i);
+    const size_t high_count = left(kLanes, count);
+    const float32x4_t first = load_some(low, count);
+    const float32x4_t last = load_some(high, high_count);
+    const float32x4_t a = vuzp1q_f32(first, last);
+    const float32x4_t b = vuzp2q_f32(first, last);
+    const float32x4_t c = load_some(cos + i, pairs - i);
+    const float32x4_t s = load_some(sin + i, pairs - i);
+    const float32x4_t new_a = vfmaq_f32(vnegq_f32(vmulq_f32(b, s)), a, c);
+    const float32x4_t new_b = vfmaq_f32(vmulq_f32(b, c), a, s);
+    store_some(low, vzip1q_f32(new_a, new_b), count);
+    store_some(high, vzip2q_f32(new_a, new_b), high_count);
   }
 }
 

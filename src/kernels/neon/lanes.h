@@ -55,7 +55,7 @@ inline float32x4_t larger(float32x4_t x, float32x4_t m) {
   return vbslq_f32(vcgtq_f32(x, m), x, m);
 }
 
-/// x < m ? x : m
+/// x < m ? x : m; NaN becomes m.
 inline float32x4_t smaller(float32x4_t x, float32x4_t m) {
   return vbslq_f32(vcltq_f32(x, m), x, m);
 }
@@ -108,6 +108,23 @@ inline float32x4_t softplus_lanes(float32x4_t x) {
   p = vfmaq_f32(vdupq_n_f32(C::kC3), p, z);
   const float32x4_t twice = vaddq_f32(s, s);
   return vaddq_f32(larger(x, vdupq_n_f32(0.0f)), vfmaq_f32(twice, vmulq_f32(twice, z), p));
+}
+
+/// tanh_f32 of base/elementary.h.
+inline float32x4_t tanh_lanes(float32x4_t x) {
+  using C = TanhConstants;
+  const float32x4_t one = vdupq_n_f32(1.0f);
+  const float32x4_t z = vmulq_f32(x, x);
+  float32x4_t p = vfmaq_f32(vdupq_n_f32(C::kC3), vdupq_n_f32(C::kC4), z);
+  p = vfmaq_f32(vdupq_n_f32(C::kC2), p, z);
+  p = vfmaq_f32(vdupq_n_f32(C::kC1), p, z);
+  p = vfmaq_f32(vdupq_n_f32(C::kC0), p, z);
+  const float32x4_t small = vfmaq_f32(x, vmulq_f32(x, z), p);
+  const float32x4_t magnitude = vabsq_f32(x);
+  const float32x4_t e = exp_lanes(vaddq_f32(magnitude, magnitude));
+  const float32x4_t large = vsubq_f32(one, vdivq_f32(vdupq_n_f32(2.0f), vaddq_f32(one, e)));
+  const float32x4_t signed_large = vbslq_f32(vdupq_n_u32(0x80000000u), x, large);
+  return vbslq_f32(vcltq_f32(magnitude, vdupq_n_f32(C::kSmall)), small, signed_large);
 }
 
 }  // namespace

@@ -90,7 +90,11 @@ void add_scaled(float a, const float* x, size_t n, float* y);
 void silu_multiply(const float* gate, const float* up, size_t n, float* out);
 void convolve(const float* x, size_t row_stride, const float* taps, size_t tap_stride, size_t width,
               size_t n, float* out);
+void gelu_multiply(const float* gate, const float* up, size_t n, float* out);
+void relu_multiply(const float* gate, const float* up, size_t n, float* out);
+void swiglu_clamped(const float* gate, const float* up, size_t n, float* out);
 void softmax(float* x, size_t n);
+void soft_cap(float cap, size_t n, float* x);
 void rope_neox(float* x, const float* cos, const float* sin, size_t pairs);
 void swiglu_limited(const float* gate, const float* up, float limit, size_t n, float* out);
 void sigmoid_multiply(const float* gate, const float* up, size_t n, float* out);
@@ -99,6 +103,7 @@ void silu(float* x, size_t n);
 void softplus_decay(float* x, const float* bias, float factor, size_t n);
 void sigmoid_decay(float* x, const float* bias, float factor, float bound, size_t n);
 void delta_rule(const DeltaArgs& args);
+void rope_adjacent(float* x, const float* cos, const float* sin, size_t pairs);
 
 uint64_t multiply_only(uint64_t rounds);
 

@@ -27,6 +27,10 @@ void silu_multiply(const float* gate, const float* up, size_t n, float* out) {
   for (size_t i = 0; i < n; ++i) out[i] = silu_f32(gate[i]) * up[i];
 }
 
+void gelu_multiply(const float* gate, const float* up, size_t n, float* out) {
+  for (size_t i = 0; i < n; ++i) out[i] = gelu_f32(gate[i]) * up[i];
+}
+
 void relu_multiply(const float* gate, const float* up, size_t n, float* out) {
   for (size_t i = 0; i < n; ++i) out[i] = (gate[i] > 0.0f ? gate[i] : 0.0f) * up[i];
 }
@@ -72,6 +76,10 @@ void softmax(float* x, size_t n) {
   }
   const float total = sum.total();
   for (size_t i = 0; i < n; ++i) x[i] = x[i] / total;
+}
+
+void soft_cap(float cap, size_t n, float* x) {
+  for (size_t i = 0; i < n; ++i) x[i] = cap * tanh_f32(x[i] / cap);
 }
 
 namespace {

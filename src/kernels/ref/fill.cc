@@ -63,6 +63,7 @@ void fill(KernelTable& table) {
   table.silu_multiply = silu_multiply;
   table.convolve = convolve;
   table.softmax = softmax;
+  table.soft_cap = soft_cap;
   table.rope_neox = rope_neox;
   table.swiglu_limited = swiglu_limited;
   table.sigmoid_multiply = sigmoid_multiply;
@@ -72,6 +73,7 @@ void fill(KernelTable& table) {
   table.sigmoid_decay = sigmoid_decay;
   table.delta_rule = delta_rule;
   table.rope_adjacent = rope_adjacent;
+  table.gelu_multiply = gelu_multiply;
   table.relu_multiply = relu_multiply;
   table.swiglu_clamped = swiglu_clamped;
 }

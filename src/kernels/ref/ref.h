@@ -57,7 +57,9 @@ void add_scaled(float a, const float* x, size_t n, float* y);
 void silu_multiply(const float* gate, const float* up, size_t n, float* out);
 void convolve(const float* x, size_t row_stride, const float* taps, size_t tap_stride, size_t width,
               size_t n, float* out);
+void gelu_multiply(const float* gate, const float* up, size_t n, float* out);
 void softmax(float* x, size_t n);
+void soft_cap(float cap, size_t n, float* x);
 void rope_neox(float* x, const float* cos, const float* sin, size_t pairs);
 void swiglu_limited(const float* gate, const float* up, float limit, size_t n, float* out);
 void sigmoid_multiply(const float* gate, const float* up, size_t n, float* out);
