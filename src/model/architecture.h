@@ -50,12 +50,13 @@ enum class RopeKind : uint8_t {
 /// What becomes of gate and up in an FFN.
 enum class FfnActivation : uint8_t {
   silu,         ///< silu(gate) · up
+  gelu,         ///< gelu(gate) · up
   relu,         ///< max(gate, 0) · up
   clamped_silu  ///< gpt-oss: see swiglu_clamped in kernels/kernels.h
 };
 
-/// Which layers see only a window of `attention.sliding_window` positions: all but one of each
-/// `period`, the last or the first; 0: the family has no such layers.
+/// Which layers see only a window of `attention.sliding_window` positions, where the file does not
+/// say: all but one of each `period`, the last or the first; 0: the family has no such layers.
 struct WindowPattern {
   uint32_t period = 0;
   bool full_first = false;
@@ -99,6 +100,11 @@ struct Architecture {
   bool has_rope_sections = false;          ///< interleaved; one position for all of them is plain
   bool has_gated_attention = false;        ///< each query comes with a gate for what it gives
   bool has_swiglu_limits = false;          ///< for experts and shared expert, layer by layer
+  float attention_scale = 0.0f;            ///< of query · key; 0: 1/√key_dim
+  bool embedding_scale_is_root = false;    ///< √hidden_size times a token's embedding
+  bool values_are_normalised = false;      ///< per head, without a weight
+  bool keys_serve_as_values = false;       ///< as projected, in layers that have no `attn_v`
+  bool has_logit_cap = false;              ///< logits are bent below a limit
 };
 
 /// Null when the family is not supported.

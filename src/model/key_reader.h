@@ -58,21 +58,26 @@ class KeyReader {
     return value.ok() ? *value : std::nullopt;
   }
 
+  /// A number or an array of them, flags too; empty where the key is missing.
+  std::vector<uint64_t> numbers(std::string_view key) {
+    auto values = file_.find_uints(full(key));
+    if (!values) fail(values.error());
+    return values.ok() ? *values : std::vector<uint64_t>();
+  }
+
   /// One value per layer, `min` at least, from a scalar or an array; surplus entries (next-token
   /// layers) are left.
   std::vector<uint32_t> per_layer(std::string_view key, size_t layer_count, uint32_t min = 1) {
-    auto values = file_.find_uints(full(key));
-    if (!values) fail(values.error());
+    const std::vector<uint64_t> values = numbers(key);
     std::vector<uint32_t> result(layer_count, 1);
-    if (!values) return result;
-    if (values->empty())
+    if (values.empty())
       fail(make_error(ErrorKind::corrupt, "key '{}' is missing or empty", full(key)));
-    else if (values->size() != 1 && values->size() < layer_count)
+    else if (values.size() != 1 && values.size() < layer_count)
       fail(make_error(ErrorKind::corrupt, "key '{}' has {} entries for {} layers", full(key),
-                      values->size(), layer_count));
+                      values.size(), layer_count));
     if (error_) return result;
     for (size_t i = 0; i < layer_count; ++i) {
-      const uint64_t value = values->size() == 1 ? values->front() : (*values)[i];
+      const uint64_t value = values.size() == 1 ? values.front() : values[i];
       if (value < min || value > kSizeMax)
         fail(make_error(ErrorKind::corrupt, "key '{}' is {} for layer {}", full(key), value, i));
       else
@@ -99,13 +104,6 @@ class KeyReader {
       result[i] = static_cast<float>(value);
     }
     return result;
-  }
-
-  /// Empty where the key is missing.
-  std::vector<uint64_t> numbers(std::string_view key) {
-    auto values = file_.find_uints(full(key));
-    if (!values) fail(values.error());
-    return values.ok() ? *values : std::vector<uint64_t>();
   }
 
   void fail(Error error) {

@@ -9,12 +9,9 @@ namespace {
 /// Keys (after "<architecture>.") that change the arithmetic in ways not implemented for the
 /// families of the table. A value that switches the feature off is harmless.
 constexpr std::string_view kUnimplementedKeys[] = {
-    "attention.clamp_kqv",           "attention.max_alibi_bias",
-    "attention.output_scale",        "attention.sliding_window_pattern",
-    "attn_logit_softcapping",        "expert_group_scale",
-    "final_logit_softcapping",       "rope.freq_base_swa",
-    "rope.scaling.yarn_attn_factor", "rope.scaling.yarn_ext_factor",
-    "router_logit_softcapping"};
+    "attention.clamp_kqv",        "attention.max_alibi_bias", "attention.output_scale",
+    "attention.shared_kv_layers", "attn_logit_softcapping",   "embedding_length_per_layer_input",
+    "expert_group_scale",         "router_logit_softcapping"};
 
 constexpr std::string_view kScaleKeys[] = {"attention.scale", "logit_scale", "residual_scale",
                                            "embedding_scale"};
@@ -24,6 +21,12 @@ constexpr std::string_view kLatentKeys[] = {
 constexpr std::string_view kShortConvolutionKeys[] = {"shortconv.l_cache"};
 constexpr std::string_view kTemperatureKeys[] = {"attention.temperature_scale",
                                                  "attention.temperature_length"};
+constexpr std::string_view kWindowKeys[] = {"attention.sliding_window_pattern",
+                                            "rope.freq_base_swa", "rope.dimension_count_swa"};
+/// Heads of layers with a window may differ where their size does not say how products are scaled.
+constexpr std::string_view kWindowHeadKeys[] = {"attention.key_length_swa",
+                                                "attention.value_length_swa"};
+constexpr std::string_view kLogitCapKeys[] = {"final_logit_softcapping"};
 
 constexpr std::string_view kConvolutionKeys[] = {"ssm.conv_kernel"};
 constexpr std::string_view kGatedDeltaKeys[] = {
@@ -54,7 +57,13 @@ constexpr FeatureKeys kFeatures[] = {
     {kKimiDeltaKeys, [](const Architecture& family) { return family.delta == DeltaForm::kda; }},
     {kSectionKeys, [](const Architecture& family) { return family.has_rope_sections; }},
     {kLimitKeys, [](const Architecture& family) { return family.has_swiglu_limits; }},
-    {kTemperatureKeys, [](const Architecture& family) { return family.has_temperature; }}};
+    {kTemperatureKeys, [](const Architecture& family) { return family.has_temperature; }},
+    {kWindowKeys, [](const Architecture& family) { return family.windows.period > 0; }},
+    {kWindowHeadKeys,
+     [](const Architecture& family) {
+       return family.windows.period > 0 && family.attention_scale > 0;
+     }},
+    {kLogitCapKeys, [](const Architecture& family) { return family.has_logit_cap; }}};
 
 /// Keys that are read for every family, or describe the file without changing the arithmetic: what
 /// they count is seen in the tensors.
@@ -87,8 +96,10 @@ constexpr std::string_view kKnownKeys[] = {"block_count",
                                            "rope.scale_linear",
                                            "rope.scaling.original_context_length",
                                            "rope.scaling.attn_factor",
+                                           "rope.scaling.yarn_attn_factor",
                                            "rope.scaling.yarn_beta_fast",
                                            "rope.scaling.yarn_beta_slow",
+                                           "rope.scaling.yarn_ext_factor",
                                            "attention.sliding_window",
                                            "nextn_predict_layers"};
 

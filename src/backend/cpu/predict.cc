@@ -14,8 +14,7 @@ void CpuBackend::predict(std::span<const uint32_t> layers, const float* hidden, 
     const ActivationRows& rows = scratch_.predict_input.rows(format);
     const float* input = hidden;
     if (!cpu_.config.architecture->router_sees_layer_input) {
-      cpu_.kernels.rms_norm(hidden, floats_of(weights.ffn_norm), cpu_.config.rms_epsilon,
-                            cpu_.config.hidden_size, scratch_.predict_norm);
+      normalise_for_router(weights, hidden, scratch_.predict_norm);
       input = scratch_.predict_norm;
     }
     write_activations(cpu_.kernels, format, input, 0, cpu_.config.hidden_size,
