@@ -44,6 +44,9 @@ struct BatchBuffers {
   float* hidden = nullptr;  ///< [token][hidden_size], the residual stream
   /// [format][token]: the normalised FFN input, in each format that some gate or up matrix wants.
   ActivationRows ffn_input[kActivationFormatCount];
+  /// The same for what every token passes: other rows only where experts have a norm of their own.
+  ActivationRows shared_input[kActivationFormatCount];
+  bool inputs_differ = false;
   Routing routing{};
   const int32_t* pair_of = nullptr;  ///< [token][used]: the pair's number
   /// [format][pair][expert_hidden_size]: silu(gate) · up, in the format that down wants.
@@ -72,7 +75,8 @@ class Backend {
   /// hidden[t] = the embedding of tokens[t].
   virtual void embed(std::span<const int32_t> tokens, float* hidden) = 0;
 
-  /// hidden += mixer(norm(hidden)) for `token_count` tokens (at most the ubatch size) at positions
+  /// hidden += after(mixer(norm(hidden))), `after` being the norm behind the mixer if the layer has
+  /// one, for `token_count` tokens (at most the ubatch size) at positions
   /// first_position …: attention, or what the layer has in its place. What later tokens need of
   /// these goes into the state.
   virtual void mix_tokens(size_t layer, size_t first_position, size_t token_count,
@@ -101,14 +105,16 @@ class Backend {
   /// expert_output = down · activated for every pair of the works.
   virtual void expert_down(std::span<const ExpertWork> works, const BatchBuffers& batch) = 0;
 
-  /// hidden += scale · Σ weight · expert_output in routing order, for every token of the batch;
-  /// then hidden += scale · shared_output, if there is any, by the measure of the layer's shared
-  /// gate.
+  /// For every token of the batch, y = Σ weight · expert_output in routing order, and to it, if
+  /// there is any, the shared_output by the measure of the layer's shared gate; then hidden +=
+  /// scale · y, and what the layer does to what leaves it. Each norm that the layer has after one
+  /// of these comes before it is added.
   virtual void combine(size_t layer, size_t token_count, const BatchBuffers& batch) = 0;
-  /// hidden += scale · expert_output, for every token of a batch of a dense layer.
-  virtual void add_ffn(size_t token_count, const BatchBuffers& batch) = 0;
+  /// The same of a batch of a dense layer, where y is expert_output.
+  virtual void add_ffn(size_t layer, size_t token_count, const BatchBuffers& batch) = 0;
 
-  /// logits[t] = head · norm(hidden[t]), for at most the ubatch size.
+  /// logits[t] = head · norm(hidden[t]), scaled and capped as the family does, for at most the
+  /// ubatch size.
   virtual void output(size_t token_count, const float* hidden, float* logits) = 0;
 };
 

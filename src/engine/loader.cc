@@ -56,6 +56,17 @@ void state_facts(Engine::Impl& impl) {
 /// What the ring of io_uring and the queue take.
 constexpr uint64_t kIoBytes = 1 * kMiB;
 
+/// LongRoPE has a pace for contexts as long as the original one, and one for longer ones.
+void note_rope_divisors(const Engine::Impl& impl, size_t context_tokens) {
+  const DenseWeights& dense = impl.model->weights().dense;
+  if (!dense.rope_divisors_long.present()) return;
+  const ModelConfig& config = impl.model->config();
+  const bool is_long = &dense.divisors_for(config, context_tokens) == &dense.rope_divisors_long;
+  impl.log.info(
+      "note: positions turn as the model learnt it for contexts {} {}, for this one is {}",
+      is_long ? "beyond" : "up to", config.ropes.front().original_context_tokens, context_tokens);
+}
+
 /// Slots for the experts of one token in every layer: less makes no sense.
 uint64_t cache_bytes_min(const Engine::Impl& impl) {
   uint64_t bytes = 0;
@@ -166,6 +177,7 @@ Status open_engine(const std::string& path, Engine::Impl& impl) {
   // What is where in memory is decided before anything large is allocated.
   const MemoryPlan memory = make_memory_plan(impl);
   for (const std::string& note : memory.notes) impl.log.info("{}", note);
+  note_rope_divisors(impl, memory.context_tokens);
   impl.mode.context_tokens = memory.context_tokens;
   impl.ubatch_tokens = memory.ubatch_tokens;
   impl.context_tokens_fit = memory.context_tokens_fit;

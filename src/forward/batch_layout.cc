@@ -70,12 +70,18 @@ BatchLayout::BatchLayout(const ModelConfig& config, const WeightMap& map,
   weights_ = take(tokens, used_count_ * sizeof(float));
   const FfnNeeds experts = expert_needs(config, map);
   const FfnNeeds dense = dense_needs(map);
+  inputs_differ_ = std::ranges::any_of(
+      map.dense.layers, [](const LayerWeights& layer) { return layer.experts_norm.present(); });
   for (size_t i = 0; i < kActivationFormatCount; ++i) {
     const auto row_bytes = [&](uint64_t cols) {
       return activation_layout(static_cast<ActivationFormat>(i), cols).row_bytes;
     };
-    if (experts.input[i] || dense.input[i])
+    if (experts.input[i] || (dense.input[i] && !inputs_differ_))
       ffn_input_[i] = take(tokens, row_bytes(config.hidden_size));
+    if (!inputs_differ_)
+      shared_input_[i] = ffn_input_[i];
+    else if (dense.input[i])
+      shared_input_[i] = take(tokens, row_bytes(config.hidden_size));
     if (experts.inner[i]) activated_[i] = take(pairs, row_bytes(experts.width));
     if (dense.inner[i]) dense_activated_[i] = take(tokens, row_bytes(dense.width));
   }
@@ -101,8 +107,10 @@ BatchBuffers BatchLayout::place(std::byte* memory) const {
   batch.routing = {.experts = reinterpret_cast<int32_t*>(memory + experts_.offset),
                    .weights = floats(weights_),
                    .used_count = used_count_};
+  batch.inputs_differ = inputs_differ_;
   for (size_t i = 0; i < kActivationFormatCount; ++i) {
     batch.ffn_input[i] = rows_at(ffn_input_[i]);
+    batch.shared_input[i] = rows_at(shared_input_[i]);
     batch.activated[i] = rows_at(activated_[i]);
   }
   batch.expert_output = floats(expert_output_);
@@ -116,6 +124,7 @@ BatchBuffers BatchLayout::place_dense_ffn(std::byte* memory) const {
     const Rows& rows = dense_activated_[i];
     batch.activated[i] =
         rows.stride == 0 ? ActivationRows{} : ActivationRows{memory + rows.offset, rows.stride};
+    batch.ffn_input[i] = batch.shared_input[i];
   }
   batch.expert_output = batch.shared_output;
   return batch;

@@ -42,9 +42,10 @@ class BatchLayout {
   Rows take(uint64_t row_count, uint64_t stride);
 
   uint64_t bytes_ = 0;
+  bool inputs_differ_ = false;  ///< some layer has a norm for experts alone
   size_t used_count_;
   Rows hidden_, experts_, weights_, expert_output_, dense_output_, logits_;
-  std::array<Rows, kActivationFormatCount> ffn_input_, activated_, dense_activated_;
+  std::array<Rows, kActivationFormatCount> ffn_input_, shared_input_, activated_, dense_activated_;
 };
 
 }  // namespace sluice

@@ -75,7 +75,7 @@ Status ForwardPass::run_layer(uint32_t layer, const Batch& part, SequenceState& 
   if (has_experts) return run_experts(layer, part, stop);
   if (lookahead_ != nullptr) lookahead_->look_ahead(layer, batch_);
   compute_dense_ffn(layer, part.token_count);
-  backend_.add_ffn(part.token_count, dense_batch_);
+  backend_.add_ffn(layer, part.token_count, dense_batch_);
   return {};
 }
 

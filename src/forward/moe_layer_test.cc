@@ -48,7 +48,7 @@ class LookingBackend final : public Backend {
   void route(size_t, size_t, size_t, const BatchBuffers&) override {}
   void predict(std::span<const uint32_t>, const float*, float*) override {}
   void combine(size_t, size_t, const BatchBuffers&) override {}
-  void add_ffn(size_t, const BatchBuffers&) override {}
+  void add_ffn(size_t, size_t, const BatchBuffers&) override {}
   void prepare_ffn(size_t, size_t, size_t, const BatchBuffers&) override {}
   void route_early(size_t, size_t, size_t, const BatchBuffers&) override {}
   void output(size_t, const float*, float*) override {}

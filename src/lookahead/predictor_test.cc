@@ -33,7 +33,7 @@ class OpenBackend final : public Backend {
   void expert_gate_up(std::span<const ExpertWork>, const BatchBuffers&) override {}
   void expert_down(std::span<const ExpertWork>, const BatchBuffers&) override {}
   void combine(size_t, size_t, const BatchBuffers&) override {}
-  void add_ffn(size_t, const BatchBuffers&) override {}
+  void add_ffn(size_t, size_t, const BatchBuffers&) override {}
   void prepare_ffn(size_t, size_t, size_t, const BatchBuffers&) override {}
   void route_early(size_t, size_t, size_t, const BatchBuffers&) override {}
   void output(size_t, const float*, float*) override {}

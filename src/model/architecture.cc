@@ -54,6 +54,16 @@ constexpr Architecture kArchitectures[] = {
      .gating = kSoftmax,
      .rope = RopeKind::adjacent,
      .has_temperature = true},
+    {.name = "gemma4",
+     .gating = kSoftmax,
+     .query_key_norm = QueryKeyNorm::per_head,
+     .activation = FfnActivation::gelu,
+     .windows = {.period = 6},
+     .attention_scale = 1.0f,
+     .embedding_scale_is_root = true,
+     .values_are_normalised = true,
+     .keys_serve_as_values = true,
+     .has_logit_cap = true},
     {.name = "dots1", .gating = kSigmoid, .query_key_norm = QueryKeyNorm::per_head},
 };
 

@@ -41,12 +41,13 @@ enum class RopeKind : uint8_t {
 /// What becomes of gate and up in an FFN.
 enum class FfnActivation : uint8_t {
   silu,         ///< silu(gate) · up
+  gelu,         ///< gelu(gate) · up
   relu,         ///< max(gate, 0) · up
   clamped_silu  ///< gpt-oss: see swiglu_clamped in kernels/kernels.h
 };
 
-/// Which layers see only a window of `attention.sliding_window` positions: all but one of each
-/// `period`, the last or the first; 0: the family has no such layers.
+/// Which layers see only a window of `attention.sliding_window` positions, where the file does not
+/// say: all but one of each `period`, the last or the first; 0: the family has no such layers.
 struct WindowPattern {
   uint32_t period = 0;
   bool full_first = false;
@@ -82,6 +83,11 @@ struct Architecture {
   bool full_layers_are_unrotated = false;  ///< those without a window
   bool router_sees_layer_input = false;    ///< in place of the FFN's
   bool has_temperature = false;            ///< queries grow with their position
+  float attention_scale = 0.0f;            ///< of query · key; 0: 1/√key_dim
+  bool embedding_scale_is_root = false;    ///< √hidden_size times a token's embedding
+  bool values_are_normalised = false;      ///< per head, without a weight
+  bool keys_serve_as_values = false;       ///< as projected, in layers that have no `attn_v`
+  bool has_logit_cap = false;              ///< logits are bent below a limit
 };
 
 /// Null when the family is not supported.

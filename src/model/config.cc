@@ -87,38 +87,102 @@ double read_factor(KeyReader& keys, std::string_view key, double fallback) {
   return value > 0 ? value : fallback;
 }
 
-RopeScaling read_rope_scaling(KeyReader& keys, double factor) {
-  const std::string type = keys.text("rope.scaling.type");
-  if (type == "none") return RopeScaling::none;
-  if (type == "yarn") return RopeScaling::yarn;
-  // Older files give a factor alone, and mean linear scaling.
-  if (type == "linear" || type.empty())
-    return factor == 1.0 ? RopeScaling::none : RopeScaling::linear;
-  keys.fail(make_error(ErrorKind::unsupported, "key '{}' is '{}'; supported: none, linear, yarn",
-                       keys.full("rope.scaling.type"), type));
-  return RopeScaling::none;
+/// What a family computes without a key, or with a key of its own.
+void read_family_scales(KeyReader& keys, ModelConfig& config) {
+  const Architecture& family = *config.architecture;
+  if (family.embedding_scale_is_root)
+    config.embedding_scale = std::sqrt(static_cast<float>(config.hidden_size));
+  if (family.has_logit_cap)
+    config.logit_cap = static_cast<float>(read_factor(keys, "final_logit_softcapping", 0));
 }
 
-/// `head_dim` is the most that can be rotated.
+/// How, and how much of YaRN's mixing: what `yarn_ext_factor` says, or all of it if the type is
+/// "yarn". LongRoPE's own part is in its divisors. Older files give a factor alone, and mean linear
+/// scaling.
+void read_rope_scaling(KeyReader& keys, RopeConfig& rope) {
+  const std::string type = keys.text("rope.scaling.type");
+  if (type != "none" && type != "linear" && type != "yarn" && type != "longrope" && !type.empty())
+    keys.fail(make_error(ErrorKind::unsupported,
+                         "key '{}' is '{}'; supported: none, linear, yarn, longrope",
+                         keys.full("rope.scaling.type"), type));
+  if (type == "none") rope.factor = 1.0;
+  rope.mix = keys.optional_float("rope.scaling.yarn_ext_factor", -1.0);
+  if (rope.mix < 0) rope.mix = type == "yarn" ? 1.0 : 0.0;
+  if (rope.mix > 0)
+    rope.scaling = RopeScaling::yarn;
+  else if (rope.factor != 1.0)
+    rope.scaling = RopeScaling::linear;
+  rope.magnitude = read_factor(keys, "rope.scaling.attn_factor", 1);
+  // With mixing, YaRN prescribes it.
+  if (rope.mix == 0) rope.magnitude *= read_factor(keys, "rope.scaling.yarn_attn_factor", 1);
+}
+
+/// `head_dim` is the most that can be rotated, `kind` how the keys end.
+void check_rope(KeyReader& keys, const RopeConfig& rope, uint32_t head_dim, std::string_view kind) {
+  if (rope.rotated_dim > head_dim || rope.rotated_dim % 2 != 0)
+    keys.fail(make_error(ErrorKind::corrupt, "key '{}{}' is {} for heads of {}",
+                         keys.full("rope.dimension_count"), kind, rope.rotated_dim, head_dim));
+  if (!(rope.base > 1))
+    keys.fail(make_error(ErrorKind::corrupt, "key '{}{}' is not above 1",
+                         keys.full("rope.freq_base"), kind));
+}
+
 void read_rope(KeyReader& keys, uint32_t head_dim, ModelConfig& config) {
   RopeConfig& rope = config.ropes.emplace_back();
   rope.rotated_dim =
       static_cast<uint32_t>(keys.optional("rope.dimension_count", head_dim, 2, 1024));
-  if (rope.rotated_dim > head_dim || rope.rotated_dim % 2 != 0)
-    keys.fail(make_error(ErrorKind::corrupt, "key '{}' is {} for heads of {}",
-                         keys.full("rope.dimension_count"), rope.rotated_dim, head_dim));
   rope.base = keys.optional_float("rope.freq_base", 10000.0);
-  if (!(rope.base > 1))
-    keys.fail(
-        make_error(ErrorKind::corrupt, "key '{}' is not above 1", keys.full("rope.freq_base")));
+  check_rope(keys, rope, head_dim, "");
   rope.factor = read_factor(keys, "rope.scaling.factor", read_factor(keys, "rope.scale_linear", 1));
-  rope.scaling = read_rope_scaling(keys, rope.factor);
-  rope.magnitude = read_factor(keys, "rope.scaling.attn_factor", 1);
-  if (rope.scaling != RopeScaling::yarn) return;
-  rope.original_context_tokens = static_cast<uint32_t>(keys.optional(
-      "rope.scaling.original_context_length", config.context_trained_tokens, 1, uint64_t{1} << 30));
+  read_rope_scaling(keys, rope);
+  rope.original_context_tokens = static_cast<uint32_t>(
+      keys.optional("rope.scaling.original_context_length", 0, 0, uint64_t{1} << 30));
+  if (rope.original_context_tokens == 0)
+    rope.original_context_tokens = config.context_trained_tokens;
   rope.beta_fast = read_factor(keys, "rope.scaling.yarn_beta_fast", 32);
   rope.beta_slow = read_factor(keys, "rope.scaling.yarn_beta_slow", 1);
+}
+
+/// Which layers have a window: the file may give a number, then it is a period, or a word for each.
+std::vector<bool> read_window_pattern(KeyReader& keys, const ModelConfig& config) {
+  const size_t layer_count = config.layers.size();
+  WindowPattern pattern = config.architecture->windows;
+  const std::vector<uint64_t> words = keys.numbers("attention.sliding_window_pattern");
+  if (words.size() == 1) pattern.period = static_cast<uint32_t>(std::min(words[0], kSizeMax));
+  std::vector<bool> windowed(layer_count);
+  if (words.size() > 1 && words.size() < layer_count) {
+    keys.fail(make_error(ErrorKind::corrupt, "key '{}' has {} entries for {} layers",
+                         keys.full("attention.sliding_window_pattern"), words.size(), layer_count));
+    return windowed;
+  }
+  for (uint32_t i = 0; i < layer_count; ++i)
+    windowed[i] = words.size() > 1 ? words[i] != 0 : pattern.is_windowed(i);
+  return windowed;
+}
+
+/// Layers with a window may be rotated at a pace of their own, and have heads of another size.
+void read_windowed_shapes(KeyReader& keys, ModelConfig& config) {
+  const auto first = std::ranges::find_if(
+      config.layers, [](const LayerConfig& layer) { return layer.window > 0; });
+  if (first == config.layers.end()) return;
+  const auto key_dim =
+      static_cast<uint32_t>(keys.optional("attention.key_length_swa", first->key_dim, 1, 1024));
+  const auto value_dim =
+      static_cast<uint32_t>(keys.optional("attention.value_length_swa", first->value_dim, 1, 1024));
+  RopeConfig rope = config.ropes.front();
+  rope.rotated_dim = static_cast<uint32_t>(
+      keys.optional("rope.dimension_count_swa", std::min(rope.rotated_dim, key_dim), 2, 1024));
+  rope.base = keys.optional_float("rope.freq_base_swa", rope.base);
+  check_rope(keys, rope, key_dim, "_swa");
+  const bool differs = rope.base != config.ropes.front().base ||
+                       rope.rotated_dim != config.ropes.front().rotated_dim;
+  if (differs) config.ropes.push_back(rope);
+  for (LayerConfig& layer : config.layers) {
+    if (layer.window == 0) continue;
+    layer.key_dim = key_dim;
+    layer.value_dim = value_dim;
+    layer.rope = static_cast<uint32_t>(config.ropes.size() - 1);
+  }
 }
 
 /// Which layers see only a part of the context, and which are not rotated.
@@ -130,11 +194,13 @@ void read_windows(KeyReader& keys, ModelConfig& config) {
     keys.fail(make_error(ErrorKind::unsupported,
                          "key '{}' asks for something that this version does not implement for {}",
                          keys.full("attention.sliding_window"), family.name));
-  for (uint32_t i = 0; i < config.layers.size(); ++i) {
-    const bool windowed = window > 0 && family.windows.is_windowed(i);
-    if (windowed) config.layers[i].window = window;
-    config.layers[i].is_rotated = windowed || !family.full_layers_are_unrotated || window == 0;
+  if (window == 0 || family.windows.period == 0) return;
+  const std::vector<bool> windowed = read_window_pattern(keys, config);
+  for (size_t i = 0; i < config.layers.size(); ++i) {
+    if (windowed[i]) config.layers[i].window = window;
+    config.layers[i].is_rotated = windowed[i] || !family.full_layers_are_unrotated;
   }
+  read_windowed_shapes(keys, config);
 }
 
 void read_attention(KeyReader& keys, ModelConfig& config) {
@@ -157,7 +223,8 @@ void read_attention(KeyReader& keys, ModelConfig& config) {
     layer.key_dim = key_dim;
     layer.value_dim = value_dim;
   }
-  config.attention_scale = 1.0f / std::sqrt(static_cast<float>(key_dim));
+  const float scale = config.architecture->attention_scale;
+  config.attention_scale = scale > 0 ? scale : 1.0f / std::sqrt(static_cast<float>(key_dim));
 }
 
 uint32_t read_latent_dim(KeyReader& keys, std::string_view key) {
@@ -254,6 +321,7 @@ Result<ModelConfig> read_config(const gguf::GgufFile& file, const Log& log) {
   if (architecture->mixer == MixerKind::latent_attention) read_latent_attention(keys, config);
   read_windows(keys, config);
   if (architecture->has_scales) read_scales(keys, config);
+  read_family_scales(keys, config);
   if (architecture->has_temperature) read_temperature(keys, config);
   if (keys.error()) return *keys.error();
   return config;

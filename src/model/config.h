@@ -65,6 +65,7 @@ struct ModelConfig {
   float residual_scale = 1.0f;   ///< times what a block adds to the residual stream
   float attention_scale = 0.0f;  ///< times the products of queries and keys
   float logit_scale = 1.0f;      ///< the logits are divided by it
+  float logit_cap = 0.0f;        ///< x becomes cap · tanh(x / cap); 0: stays as it is
 
   uint32_t expert_count = 0;        ///< per MoE layer
   uint32_t expert_used_count = 0;   ///< k

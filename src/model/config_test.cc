@@ -211,6 +211,86 @@ TEST(Config, RopeMayBeScaled) {
                "'qwen3moe.rope.scaling.factor' is negative");
 }
 
+TEST(Config, HowYarnMixesMayBeSaid) {
+  const auto with = [](const char* type, float mix) {
+    return read(ModelSketch()
+                    .set(key("rope.scaling.type"), type)
+                    .set(key("rope.scaling.factor"), 4.0f)
+                    .set(key("rope.scaling.attn_factor"), 2.0f)
+                    .set(key("rope.scaling.yarn_attn_factor"), 3.0f)
+                    .set(key("rope.scaling.yarn_ext_factor"), mix));
+  };
+  const auto half = with("yarn", 0.5f);
+  ASSERT_TRUE(half.ok()) << half.error().message;
+  EXPECT_EQ(half->ropes[0].scaling, RopeScaling::yarn);
+  EXPECT_EQ(half->ropes[0].mix, 0.5);
+  EXPECT_EQ(half->ropes[0].magnitude, 2.0) << "the rest is what YaRN prescribes";
+  const auto none = with("yarn", 0.0f);
+  EXPECT_EQ(none->ropes[0].scaling, RopeScaling::linear);
+  EXPECT_EQ(none->ropes[0].magnitude, 6.0);
+  EXPECT_EQ(with("linear", 1.0f)->ropes[0].scaling, RopeScaling::yarn);
+  EXPECT_EQ(with("yarn", -1.0f)->ropes[0].mix, 1.0) << "not said";
+}
+
+TEST(Config, LongRopeIsInItsDivisors) {
+  const auto config = read(ModelSketch()
+                               .set(key("rope.scaling.type"), "longrope")
+                               .set(key("rope.scaling.attn_factor"), 1.25f)
+                               .set(key("rope.scaling.original_context_length"), uint32_t{400}));
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->ropes[0].scaling, RopeScaling::none);
+  EXPECT_EQ(config->ropes[0].magnitude, 1.25);
+  EXPECT_EQ(config->ropes[0].original_context_tokens, 400u);
+}
+
+TEST(Config, TheFileMaySayWhichLayersHaveAWindow) {
+  const std::string pattern = "gpt-oss.attention.sliding_window_pattern";
+  const auto sketch = [] {
+    return sketch_of("gpt-oss").set("gpt-oss.attention.sliding_window", uint32_t{128});
+  };
+  const auto words = read(sketch().set_array<bool>(pattern, {false, true}));
+  ASSERT_TRUE(words.ok()) << words.error().message;
+  EXPECT_EQ(words->layers[0].window, 0u);
+  EXPECT_EQ(words->layers[1].window, 128u);
+  const auto period = read(sketch().set(pattern, uint32_t{3}));
+  EXPECT_EQ(period->layers[1].window, 128u) << "the third is the first without";
+  expect_error(
+      sketch().set("gpt-oss.block_count", uint32_t{3}).set_array<bool>(pattern, {false, true}),
+      ErrorKind::corrupt, "'" + pattern + "' has 2 entries for 3 layers");
+}
+
+TEST(Config, LayersWithAWindowMayHaveAPaceAndHeadsOfTheirOwn) {
+  const auto sketch = [] {
+    return sketch_of("gemma4")
+        .set("gemma4.attention.sliding_window", uint32_t{8})
+        .set_array<bool>("gemma4.attention.sliding_window_pattern", {true, false})
+        .set("gemma4.rope.freq_base_swa", 1e4f)
+        .set("gemma4.attention.key_length_swa", uint32_t{8})
+        .set("gemma4.attention.value_length_swa", uint32_t{8})
+        .set("gemma4.final_logit_softcapping", 30.0f);
+  };
+  const auto config = read(sketch());
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->layers[0].key_dim, 8u);
+  EXPECT_EQ(config->layers[0].value_dim, 8u);
+  EXPECT_EQ(config->layers[1].key_dim, 16u);
+  ASSERT_EQ(config->ropes.size(), 2u);
+  EXPECT_EQ(config->ropes[config->layers[0].rope].base, 1e4);
+  EXPECT_EQ(config->ropes[config->layers[0].rope].rotated_dim, 8u);
+  EXPECT_EQ(config->ropes[config->layers[1].rope].base, 1e6);
+  EXPECT_EQ(config->ropes[config->layers[1].rope].rotated_dim, 16u);
+  EXPECT_EQ(config->attention_scale, 1.0f);
+  EXPECT_EQ(config->embedding_scale, 8.0f) << "√64";
+  EXPECT_EQ(config->logit_cap, 30.0f);
+  expect_error(sketch().set("gemma4.rope.dimension_count_swa", uint32_t{10}), ErrorKind::corrupt,
+               "'gemma4.rope.dimension_count_swa' is 10 for heads of 8");
+  for (const char* name :
+       {"gemma4.attention.shared_kv_layers", "gemma4.embedding_length_per_layer_input"}) {
+    EXPECT_TRUE(read(sketch().set(name, uint32_t{0})).ok());
+    expect_error(sketch().set(name, uint32_t{2}), ErrorKind::unsupported, name);
+  }
+}
+
 TEST(Config, LayersMaySeeAWindow) {
   const auto config =
       read(sketch_of("gpt-oss").set("gpt-oss.attention.sliding_window", uint32_t{128}));
@@ -243,8 +323,8 @@ TEST(Config, RefusesWhatWouldChangeTheArithmetic) {
         "attention.temperature_scale", "rope.freq_base_swa", "expert_group_scale"})
     expect_error(ModelSketch().set(key(name), 30.0f), ErrorKind::unsupported,
                  "key '" + key(name) + "'");
-  expect_error(ModelSketch().set(key("rope.scaling.type"), "longrope"), ErrorKind::unsupported,
-               "'qwen3moe.rope.scaling.type' is 'longrope'; supported: none, linear, yarn");
+  expect_error(ModelSketch().set(key("rope.scaling.type"), "ntk"), ErrorKind::unsupported,
+               "'qwen3moe.rope.scaling.type' is 'ntk'; supported: none, linear, yarn, longrope");
   EXPECT_TRUE(read(ModelSketch().set(key("something_new"), uint32_t{8})).ok())
       << "a key that nobody has heard of is noted only";
 }

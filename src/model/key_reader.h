@@ -58,20 +58,25 @@ class KeyReader {
     return value.ok() ? *value : std::nullopt;
   }
 
-  /// One value per layer from a scalar or an array; surplus entries (next-token layers) are left.
-  std::vector<uint32_t> per_layer(std::string_view key, size_t layer_count) {
+  /// A number or an array of them, flags too; empty where the key is missing.
+  std::vector<uint64_t> numbers(std::string_view key) {
     auto values = file_.find_uints(full(key));
     if (!values) fail(values.error());
+    return values.ok() ? *values : std::vector<uint64_t>();
+  }
+
+  /// One value per layer from a scalar or an array; surplus entries (next-token layers) are left.
+  std::vector<uint32_t> per_layer(std::string_view key, size_t layer_count) {
+    const std::vector<uint64_t> values = numbers(key);
     std::vector<uint32_t> result(layer_count, 1);
-    if (!values) return result;
-    if (values->empty())
+    if (values.empty())
       fail(make_error(ErrorKind::corrupt, "key '{}' is missing or empty", full(key)));
-    else if (values->size() != 1 && values->size() < layer_count)
+    else if (values.size() != 1 && values.size() < layer_count)
       fail(make_error(ErrorKind::corrupt, "key '{}' has {} entries for {} layers", full(key),
-                      values->size(), layer_count));
+                      values.size(), layer_count));
     if (error_) return result;
     for (size_t i = 0; i < layer_count; ++i) {
-      const uint64_t value = values->size() == 1 ? values->front() : (*values)[i];
+      const uint64_t value = values.size() == 1 ? values.front() : values[i];
       if (value == 0 || value > kSizeMax)
         fail(make_error(ErrorKind::corrupt, "key '{}' is {} for layer {}", full(key), value, i));
       else

@@ -9,12 +9,9 @@ namespace {
 /// Keys (after "<architecture>.") that change the arithmetic in ways not implemented for the
 /// families of the table. A value that switches the feature off is harmless.
 constexpr std::string_view kUnimplementedKeys[] = {
-    "attention.clamp_kqv",          "attention.max_alibi_bias",
-    "attention.output_scale",       "attention.sliding_window_pattern",
-    "attn_logit_softcapping",       "expert_group_scale",
-    "final_logit_softcapping",      "rope.dimension_sections",
-    "rope.freq_base_swa",           "rope.scaling.yarn_attn_factor",
-    "rope.scaling.yarn_ext_factor", "router_logit_softcapping"};
+    "attention.clamp_kqv",        "attention.max_alibi_bias", "attention.output_scale",
+    "attention.shared_kv_layers", "attn_logit_softcapping",   "embedding_length_per_layer_input",
+    "expert_group_scale",         "rope.dimension_sections",  "router_logit_softcapping"};
 
 constexpr std::string_view kScaleKeys[] = {"attention.scale", "logit_scale", "residual_scale",
                                            "embedding_scale"};
@@ -23,6 +20,12 @@ constexpr std::string_view kLatentKeys[] = {
     "attention.value_length_mla", "rope.scaling.yarn_log_multiplier"};
 constexpr std::string_view kTemperatureKeys[] = {"attention.temperature_scale",
                                                  "attention.temperature_length"};
+constexpr std::string_view kWindowKeys[] = {"attention.sliding_window_pattern",
+                                            "rope.freq_base_swa", "rope.dimension_count_swa"};
+/// Heads of layers with a window may differ where their size does not say how products are scaled.
+constexpr std::string_view kWindowHeadKeys[] = {"attention.key_length_swa",
+                                                "attention.value_length_swa"};
+constexpr std::string_view kLogitCapKeys[] = {"final_logit_softcapping"};
 
 /// Keys of a feature that only some families have.
 struct FeatureKeys {
@@ -34,7 +37,13 @@ constexpr FeatureKeys kFeatures[] = {
     {kScaleKeys, [](const Architecture& family) { return family.has_scales; }},
     {kLatentKeys,
      [](const Architecture& family) { return family.mixer == MixerKind::latent_attention; }},
-    {kTemperatureKeys, [](const Architecture& family) { return family.has_temperature; }}};
+    {kTemperatureKeys, [](const Architecture& family) { return family.has_temperature; }},
+    {kWindowKeys, [](const Architecture& family) { return family.windows.period > 0; }},
+    {kWindowHeadKeys,
+     [](const Architecture& family) {
+       return family.windows.period > 0 && family.attention_scale > 0;
+     }},
+    {kLogitCapKeys, [](const Architecture& family) { return family.has_logit_cap; }}};
 
 /// Keys that are read for every family, or describe the file without changing the arithmetic: what
 /// they count is seen in the tensors.
@@ -67,8 +76,10 @@ constexpr std::string_view kKnownKeys[] = {"block_count",
                                            "rope.scale_linear",
                                            "rope.scaling.original_context_length",
                                            "rope.scaling.attn_factor",
+                                           "rope.scaling.yarn_attn_factor",
                                            "rope.scaling.yarn_beta_fast",
                                            "rope.scaling.yarn_beta_slow",
+                                           "rope.scaling.yarn_ext_factor",
                                            "attention.sliding_window",
                                            "nextn_predict_layers"};
 

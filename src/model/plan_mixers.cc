@@ -25,6 +25,14 @@ void plan_query_key_norms(const MixerPlan& mixer, AttentionWeights& attention) {
                     (whole ? shape.kv_head_count : 1) * shape.key_dim, attention.key_norm);
 }
 
+void plan_values(const MixerPlan& mixer, uint64_t rows, AttentionWeights& attention) {
+  const bool are_keys = mixer.config.architecture->keys_serve_as_values &&
+                        mixer.shape.key_dim == mixer.shape.value_dim &&
+                        !mixer.plan.has(mixer.name("attn_v.weight"));
+  if (!are_keys)
+    mixer.plan.projection(mixer.name("attn_v"), rows, mixer.config.hidden_size, attention.value);
+}
+
 void plan_attention(const MixerPlan& mixer, AttentionWeights& attention) {
   TensorPlanner& plan = mixer.plan;
   const LayerConfig& shape = mixer.shape;
@@ -40,7 +48,7 @@ void plan_attention(const MixerPlan& mixer, AttentionWeights& attention) {
   } else {
     plan.projection(mixer.name("attn_q"), query_rows, hidden, attention.query);
     plan.projection(mixer.name("attn_k"), key_rows, hidden, attention.key);
-    plan.projection(mixer.name("attn_v"), value_rows, hidden, attention.value);
+    plan_values(mixer, value_rows, attention);
   }
   plan.projection(mixer.name("attn_output"), hidden, uint64_t{shape.head_count} * shape.value_dim,
                   attention.output);

@@ -32,7 +32,7 @@ RopeAngles rope_angles(const RopeConfig& config, std::span<const float> divisors
     const double slowed = frequency / config.factor;
     if (config.scaling == RopeScaling::linear) frequency = slowed;
     if (config.scaling == RopeScaling::yarn) {
-      const double kept = share_kept(config, pair);
+      const double kept = share_kept(config, pair) * config.mix;
       frequency = slowed * (1 - kept) + frequency * kept;
     }
     angles.frequencies.push_back(frequency);

@@ -60,5 +60,18 @@ TEST(Rope, YarnMixesByHowOftenAPairTurns) {
   EXPECT_FLOAT_EQ(angles.magnitude, static_cast<float>(1 + 0.1 * std::log(32.0)));
 }
 
+/// As above; half of the mixing leaves pairs that turn often half slowed down.
+TEST(Rope, YarnMayMixLess) {
+  RopeConfig config{.rotated_dim = 64,
+                    .base = 150000.0,
+                    .scaling = RopeScaling::yarn,
+                    .factor = 32.0,
+                    .original_context_tokens = 4096};
+  config.mix = 0.5;
+  const RopeAngles angles = rope_angles(config, {});
+  EXPECT_DOUBLE_EQ(angles.frequencies[0], 0.5 + 0.5 / 32);
+  EXPECT_DOUBLE_EQ(angles.frequencies[31], std::pow(150000.0, -62.0 / 64) / 32);
+}
+
 }  // namespace
 }  // namespace sluice

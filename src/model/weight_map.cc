@@ -45,25 +45,53 @@ void plan_moe(TensorPlanner& plan, size_t index, const ModelConfig& config, Laye
   plan.optional_floats(prefix + "ffn_gate_exps.bias", experts, wide, layer.expert_biases.gate);
   plan.optional_floats(prefix + "ffn_up_exps.bias", experts, wide, layer.expert_biases.up);
   plan.optional_floats(prefix + "ffn_down_exps.bias", experts, hidden, layer.expert_biases.down);
+  plan.optional_vector(prefix + "ffn_down_exps.scale", experts, layer.expert_scales);
+  plan.optional_vector(prefix + "ffn_gate_inp.scale", hidden, layer.router_norm);
+  plan.optional_vector(prefix + "pre_ffw_norm_2.weight", hidden, layer.experts_norm);
+  plan.optional_vector(prefix + "post_ffw_norm_2.weight", hidden, layer.norm_after_experts);
   map.experts.push_back(plan_experts(plan, prefix, experts, config));
-  if (!plan.has(prefix + "ffn_down_shexp.weight")) return;
-  plan.dense_ffn(prefix, "_shexp", hidden, layer.shared);
-  plan.optional_vector(prefix + "ffn_gate_inp_shexp.weight", hidden, layer.shared_gate);
+  for (const std::string_view kind : {"_shexp", ""}) {
+    if (layer.shared.present() || !plan.has(fmt::format("{}ffn_down{}.weight", prefix, kind)))
+      continue;
+    plan.dense_ffn(prefix, kind, hidden, layer.shared);
+    plan.optional_vector(prefix + "ffn_gate_inp_shexp.weight", hidden, layer.shared_gate);
+    plan.optional_vector(prefix + "post_ffw_norm_1.weight", hidden, layer.norm_after_shared);
+  }
 }
 
 void plan_layer(TensorPlanner& plan, size_t index, const ModelConfig& config, WeightMap& map) {
   const std::string prefix = fmt::format("blk.{}.", index);
   LayerWeights& layer = map.dense.layers[index];
   plan_mixer(plan, index, config, map);
-  plan.vector(fmt::format("{}{}.weight", prefix, config.architecture->ffn_norm), config.hidden_size,
-              layer.ffn_norm);
+  const uint64_t hidden = config.hidden_size;
+  const std::string ffn_norm = fmt::format("{}{}.weight", prefix, config.architecture->ffn_norm);
+  plan.vector(ffn_norm, hidden, layer.ffn_norm);
+  if (const std::string after = prefix + "post_attention_norm.weight"; after != ffn_norm)
+    plan.optional_vector(after, hidden, layer.norm_after_mixer);
+  plan.optional_vector(prefix + "post_ffw_norm.weight", hidden, layer.norm_after_ffn);
+  plan.optional_vector(prefix + "layer_output_scale.weight", 1, layer.output_scale);
   if (plan.has(prefix + "ffn_gate_inp.weight") || plan.has(prefix + "ffn_down_exps.weight"))
     return plan_moe(plan, index, config, layer, map);
-  plan.dense_ffn(prefix, "", config.hidden_size, layer.ffn);
+  plan.dense_ffn(prefix, "", hidden, layer.ffn);
   map.experts.emplace_back();
 }
 
+/// One row for all contexts, or one for short and one for long ones.
+void plan_divisors(TensorPlanner& plan, const RopeConfig& rope, DenseWeights& dense) {
+  const uint64_t pairs = rope.rotated_dim / 2;
+  if (plan.has("rope_freqs.weight"))
+    return plan.vector("rope_freqs.weight", pairs, dense.rope_divisors);
+  if (!plan.has("rope_factors_long.weight") && !plan.has("rope_factors_short.weight")) return;
+  plan.vector("rope_factors_short.weight", pairs, dense.rope_divisors);
+  plan.vector("rope_factors_long.weight", pairs, dense.rope_divisors_long);
+}
+
 }  // namespace
+
+const Matrix& DenseWeights::divisors_for(const ModelConfig& config, size_t context_tokens) const {
+  const bool is_long = context_tokens > config.ropes.front().original_context_tokens;
+  return is_long && rope_divisors_long.present() ? rope_divisors_long : rope_divisors;
+}
 
 const ExpertLayout& WeightMap::first_experts() const {
   return *std::ranges::find_if(experts,
@@ -112,8 +140,7 @@ Result<std::unique_ptr<WeightMap>> plan_weights(const gguf::GgufFile& file, Mode
   TensorPlanner plan(file, *map);
   plan.dense("token_embd.weight", 0, config.hidden_size, map->dense.embedding);
   config.vocabulary_size = static_cast<uint32_t>(map->dense.embedding.rows);
-  plan.optional_vector("rope_freqs.weight", config.ropes.front().rotated_dim / 2,
-                       map->dense.rope_divisors);
+  plan_divisors(plan, config.ropes.front(), map->dense);
   plan.vector("output_norm.weight", config.hidden_size, map->dense.output_norm);
   map->output_is_embedding = !plan.has("output.weight");
   if (!map->output_is_embedding)

@@ -46,7 +46,7 @@ struct ExpertBiases {
 struct AttentionWeights {
   Projection query;   ///< [heads · key_dim][hidden]
   Projection key;     ///< [kv_heads · key_dim][hidden]
-  Projection value;   ///< [kv_heads · value_dim][hidden]
+  Projection value;   ///< [kv_heads · value_dim][hidden]; absent: what `key` gives
   Projection output;  ///< [hidden][heads · value_dim]
   Matrix query_norm;  ///< [1][key_dim], or of all heads; may be absent
   Matrix key_norm;    ///< likewise
@@ -70,30 +70,48 @@ struct LatentWeights {
   const Matrix& value_rows() const { return key_value_up.present() ? key_value_up : value_up; }
 };
 
+/// All norms are [1][hidden]. Those *after* a part normalise what it gives, before it is added to
+/// anything; any of them may be absent.
 struct LayerWeights {
-  Matrix mixer_norm;  ///< [1][hidden]
+  Matrix mixer_norm;
   AttentionWeights attention;
   LatentWeights latent;
-  Matrix ffn_norm;  ///< [1][hidden]
+  Matrix norm_after_mixer;
+  Matrix ffn_norm;      ///< of what every token passes, and of what experts see
+  Matrix experts_norm;  ///< of what experts see, in place of it; may be absent
+  Matrix norm_after_experts;
+  Matrix norm_after_shared;
+  Matrix norm_after_ffn;  ///< of the sum of both
+  Matrix output_scale;    ///< [1][1], times the hidden state that leaves the layer; may be absent
 
-  Matrix router;          ///< [experts][hidden]; absent in a dense layer
+  Matrix router;       ///< [experts][hidden]; absent in a dense layer
+  Matrix router_norm;  ///< of what the router sees, over √hidden; absent: it sees what experts see
   Matrix router_bias;     ///< [1][experts], added to the logits; may be absent
   Matrix selection_bias;  ///< [1][experts], added to the scores for choosing only; may be absent
   ExpertBiases expert_biases;
-  DenseFfn shared;     ///< the shared expert, or several side by side; may be absent
-  Matrix shared_gate;  ///< [1][hidden]: how much of it each token gets; absent: all
-  DenseFfn ffn;        ///< of a dense layer
+  Matrix expert_scales;  ///< [1][experts], times what each gives; may be absent
+  DenseFfn shared;       ///< the shared expert, several side by side, or a dense FFN; may be absent
+  Matrix shared_gate;    ///< [1][hidden]: how much of it each token gets; absent: all
+  DenseFfn ffn;          ///< of a dense layer
 
   /// What a token passes without asking a router.
   const DenseFfn& dense_ffn() const { return ffn.present() ? ffn : shared; }
+  const Matrix& norm_before_experts() const {
+    return experts_norm.present() ? experts_norm : ffn_norm;
+  }
 };
 
 struct DenseWeights {
-  Matrix embedding;      ///< [vocabulary][hidden]
-  Matrix rope_divisors;  ///< [1][rotated_dim / 2], see model/rope.h; may be absent
-  Matrix output_norm;    ///< [1][hidden]
-  Matrix output;         ///< [vocabulary][hidden]; the embedding where the file has no head
+  Matrix embedding;  ///< [vocabulary][hidden]
+  /// [1][rotated_dim / 2] of the first of ModelConfig::ropes, see model/rope.h; may be absent.
+  Matrix rope_divisors;
+  Matrix rope_divisors_long;  ///< in place of them in contexts beyond the original one
+  Matrix output_norm;         ///< [1][hidden]
+  Matrix output;              ///< [vocabulary][hidden]; the embedding where the file has no head
   std::vector<LayerWeights> layers;
+
+  /// Those for a context of so many tokens.
+  const Matrix& divisors_for(const ModelConfig& config, size_t context_tokens) const;
 };
 
 /// A dense tensor and the matrix that waits for its data.

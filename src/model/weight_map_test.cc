@@ -168,6 +168,56 @@ TEST(WeightMap, AnExpertMayBeShared) {
                ErrorKind::corrupt, "'blk.0.ffn_up_shexp.weight' has shape [64, 40]");
 }
 
+TEST(WeightMap, ADenseFfnMayStandBesideTheExperts) {
+  ModelSketch sketch = with_ffn(ModelSketch(), "", 96);
+  for (const char* norm : {"post_attention_norm", "pre_ffw_norm_2", "post_ffw_norm",
+                           "post_ffw_norm_1", "post_ffw_norm_2"})
+    sketch.set_tensor(std::string("blk.0.") + norm + ".weight", Dtype::f32, {64});
+  sketch.set_tensor("blk.0.ffn_gate_inp.scale", Dtype::f32, {64})
+      .set_tensor("blk.0.ffn_down_exps.scale", Dtype::f32, {6})
+      .set_tensor("blk.0.layer_output_scale.weight", Dtype::f32, {1});
+  const Planned planned = plan(sketch);
+  ASSERT_TRUE(planned.map.ok()) << planned.map.error().message;
+  const LayerWeights& layer = (*planned).dense.layers[0];
+  expect_shape(layer.shared.gate, 96, 64);
+  EXPECT_FALSE(layer.ffn.present());
+  EXPECT_EQ(&layer.norm_before_experts(), &layer.experts_norm);
+  for (const Matrix* norm :
+       {&layer.norm_after_mixer, &layer.experts_norm, &layer.norm_after_ffn,
+        &layer.norm_after_shared, &layer.norm_after_experts, &layer.router_norm})
+    expect_shape(*norm, 1, 64);
+  expect_shape(layer.expert_scales, 1, 6);
+  expect_shape(layer.output_scale, 1, 1);
+  const LayerWeights& plain = (*planned).dense.layers[1];
+  EXPECT_EQ(&plain.norm_before_experts(), &plain.ffn_norm);
+}
+
+TEST(WeightMap, KeysServeAsValuesWhereTheFamilySaysSo) {
+  const auto without_values = [] { return ModelSketch().erase_tensor("blk.1.attn_v.weight"); };
+  const Planned planned = plan(without_values().rename_architecture("gemma4"));
+  ASSERT_TRUE(planned.map.ok()) << planned.map.error().message;
+  EXPECT_TRUE((*planned).dense.layers[0].attention.value.weight.present());
+  EXPECT_FALSE((*planned).dense.layers[1].attention.value.weight.present());
+  expect_error(without_values(), ErrorKind::corrupt, "'blk.1.attn_v.weight' is missing");
+}
+
+TEST(WeightMap, DivisorsMayDependOnTheContext) {
+  const auto with_long = [] {
+    return ModelSketch()
+        .set("qwen3moe.rope.scaling.original_context_length", uint32_t{400})
+        .set_tensor("rope_factors_long.weight", Dtype::f32, {8});
+  };
+  const Planned planned =
+      plan(with_long().set_tensor("rope_factors_short.weight", Dtype::f32, {8}));
+  ASSERT_TRUE(planned.map.ok()) << planned.map.error().message;
+  const DenseWeights& dense = (*planned).dense;
+  EXPECT_EQ(&dense.divisors_for(planned.config, 400), &dense.rope_divisors);
+  EXPECT_EQ(&dense.divisors_for(planned.config, 401), &dense.rope_divisors_long);
+  expect_error(with_long(), ErrorKind::corrupt, "'rope_factors_short.weight' is missing");
+  const Planned llama = plan(ModelSketch().set_tensor("rope_freqs.weight", Dtype::f32, {8}));
+  EXPECT_EQ(&(*llama).dense.divisors_for(llama.config, 4000), &(*llama).dense.rope_divisors);
+}
+
 TEST(WeightMap, ALayerMayHaveNoExperts) {
   const ModelSketch sketch = with_dense_layer(ModelSketch(), 0);
   const Planned planned = plan(sketch);
@@ -301,7 +351,7 @@ TEST(WeightMap, LeavesOutWhatNobodyUses) {
 
 TEST(WeightMap, RefusesTensorsThatWouldChangeTheArithmetic) {
   for (const char* name :
-       {"rope_factors_long.weight", "blk.1.attn_gate.weight", "blk.0.ffn_exp_probs.bias"}) {
+       {"rope_factors_middle.weight", "blk.1.attn_gate.weight", "blk.0.ffn_exp_probs.bias"}) {
     const Planned planned = plan(ModelSketch().set_tensor(name, Dtype::f32, {8}));
     ASSERT_FALSE(planned.map.ok()) << name;
     EXPECT_EQ(planned.map.error().kind, ErrorKind::unsupported);

@@ -39,8 +39,8 @@ class ForwardingBackend : public Backend {
   void route_early(size_t layer, size_t first, size_t count, const BatchBuffers& batch) override {
     backend_.route_early(layer, first, count, batch);
   }
-  void add_ffn(size_t token_count, const BatchBuffers& batch) override {
-    backend_.add_ffn(token_count, batch);
+  void add_ffn(size_t layer, size_t token_count, const BatchBuffers& batch) override {
+    backend_.add_ffn(layer, token_count, batch);
   }
   void output(size_t token_count, const float* hidden, float* logits) override {
     backend_.output(token_count, hidden, logits);

@@ -15,6 +15,8 @@ Attention::Attention(const CpuContext& cpu, const std::vector<RopeTable>& ropes)
     key_max_ = std::max<size_t>(key_max_, shape.kv_head_count * shape.key_dim);
     value_max_ = std::max<size_t>(value_max_, shape.kv_head_count * shape.value_dim);
     attended_max_ = std::max<size_t>(attended_max_, shape.head_count * shape.value_dim);
+    if (cpu.config.architecture->values_are_normalised)
+      ones_.resize(std::max<size_t>(ones_.size(), shape.value_dim), 1.0f);
     attended_input_.want(format_of(cpu.map.dense.layers[i].attention.output.weight));
   }
 }
@@ -22,7 +24,7 @@ Attention::Attention(const CpuContext& cpu, const std::vector<RopeTable>& ropes)
 void Attention::want_input(const LayerWeights& layer, ActivationSet& input) const {
   input.want(format_of(layer.attention.query.weight));
   input.want(format_of(layer.attention.key.weight));
-  input.want(format_of(layer.attention.value.weight));
+  if (layer.attention.value.weight.present()) input.want(format_of(layer.attention.value.weight));
 }
 
 void Attention::lay_out(Carver& carve) {
@@ -57,13 +59,17 @@ void Attention::mix(size_t layer, size_t first_position, size_t token_count,
 
 void Attention::project(size_t layer, size_t token_count, const ActivationSet& input) {
   const AttentionWeights& weights = cpu_.map.dense.layers[layer].attention;
-  const MatmulJob jobs[] = {product_of(weights.query.weight, input, token_count, query_),
-                            product_of(weights.key.weight, input, token_count, key_),
-                            product_of(weights.value.weight, input, token_count, value_)};
-  cpu_.multiply(jobs);
+  const bool has_values = weights.value.weight.present();
+  const auto product = [&](const Projection& projection, float* out) {
+    return product_of(projection.weight, input, token_count, out);
+  };
+  const MatmulJob jobs[] = {product(weights.query, query_), product(weights.key, key_),
+                            has_values ? product(weights.value, value_) : MatmulJob{}};
+  cpu_.multiply(std::span(jobs).first(has_values ? 3 : 2));
   cpu_.add_bias(weights.query.bias, token_count, query_);
   cpu_.add_bias(weights.key.bias, token_count, key_);
   cpu_.add_bias(weights.value.bias, token_count, value_);
+  if (!has_values) std::copy_n(key_, token_count * weights.key.weight.rows, value_);
 }
 
 /// Normalises and rotates the heads of one token's query or key, in the order of the family.
@@ -90,9 +96,13 @@ void Attention::turn_and_store(size_t layer, size_t first_position, size_t token
     const size_t position = first_position + token;
     float* query = query_ + token * shape.head_count * shape.key_dim;
     float* key = key_ + token * shape.kv_head_count * shape.key_dim;
-    const float* value = value_ + token * shape.kv_head_count * shape.value_dim;
+    float* value = value_ + token * shape.kv_head_count * shape.value_dim;
     turn_heads(layer, query, shape.head_count, weights.query_norm, position);
     turn_heads(layer, key, shape.kv_head_count, weights.key_norm, position);
+    if (cpu_.config.architecture->values_are_normalised)
+      for (size_t head = 0; head < shape.kv_head_count; ++head)
+        cpu_.kernels.rms_norm(value + head * shape.value_dim, ones_.data(), cpu_.config.rms_epsilon,
+                              shape.value_dim, value + head * shape.value_dim);
     for (size_t head = 0; head < shape.kv_head_count; ++head)
       store_key_value(cpu_, state, layer, head, position, key + head * shape.key_dim,
                       value + head * shape.value_dim);

@@ -32,6 +32,7 @@ class Attention final : public TokenMixer {
   size_t key_max_ = 0;       ///< of its keys
   size_t value_max_ = 0;     ///< of its values
   size_t attended_max_ = 0;  ///< of what its heads give
+  std::vector<float> ones_;  ///< [value_dim], the weight of a norm without one
   /// U = ubatch tokens
   float* query_ = nullptr;        ///< [U][head][key_dim]
   float* key_ = nullptr;          ///< [U][kv_head][key_dim]

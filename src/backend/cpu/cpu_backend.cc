@@ -75,9 +75,12 @@ Result<std::unique_ptr<CpuBackend>> CpuBackend::make(const ModelConfig& config,
   if (!arena) return arena.error();
   backend->arena_ = std::move(*arena);
   backend->lay_out(backend->arena_.begin());
-  const Matrix& divisors = map.dense.rope_divisors;
+  // Divisors are those of the first; layers with a pace of their own have none.
+  const Matrix& divisors = map.dense.divisors_for(config, limits.context_token_max);
   for (RopeTable& rope : backend->ropes_)
-    rope.set_angles({floats_of(divisors), divisors.rows * divisors.cols});
+    rope.set_angles(&rope == &backend->ropes_.front()
+                        ? std::span(floats_of(divisors), divisors.rows * divisors.cols)
+                        : std::span<const float>());
   ledger.add(MemoryUse::scratch, backend->arena_.bytes());
   return backend;
 }
@@ -129,6 +132,10 @@ void CpuBackend::mix_tokens(size_t layer, size_t first_position, size_t token_co
   normalise(hidden, cpu_.map.dense.layers[layer].mixer_norm, token_count);
   mixer_of(layer).mix(layer, first_position, token_count, scratch_.input, state,
                       scratch_.projected);
+  if (const Matrix& after = cpu_.map.dense.layers[layer].norm_after_mixer; after.present())
+    cpu_.for_tokens(token_count, [&](size_t token) {
+      cpu_.normalise_if_any(after, scratch_.projected + token * cpu_.config.hidden_size);
+    });
   cpu_.pool.run_ranges(token_count * cpu_.config.hidden_size, 4096, [&](size_t begin, size_t end) {
     cpu_.kernels.add_scaled(cpu_.config.residual_scale, scratch_.projected + begin, end - begin,
                             hidden + begin);
@@ -141,10 +148,18 @@ void CpuBackend::output(size_t token_count, const float* hidden, float* logits) 
   const DenseWeights& dense = cpu_.map.dense;
   const Matrix& head = cpu_.map.output_is_embedding ? dense.embedding : dense.output;
   cpu_.multiply(product_of(head, scratch_.input, token_count, logits));
-  if (cpu_.config.logit_scale == 1.0f) return;
-  cpu_.for_tokens(token_count, [&](size_t token) {
-    for (float& logit : std::span(logits + token * head.rows, head.rows))
-      logit /= cpu_.config.logit_scale;
+  finish_logits({logits, token_count * head.rows});
+}
+
+void CpuBackend::finish_logits(std::span<float> logits) const {
+  const float scale = cpu_.config.logit_scale;
+  const float cap = cpu_.config.logit_cap;
+  if (scale == 1.0f && cap == 0.0f) return;
+  cpu_.pool.run_ranges(logits.size(), 4096, [&](size_t begin, size_t end) {
+    const std::span<float> some = logits.subspan(begin, end - begin);
+    if (scale != 1.0f)
+      for (float& logit : some) logit /= scale;
+    if (cap != 0.0f) cpu_.kernels.soft_cap(cap, some.size(), some.data());
   });
 }
 

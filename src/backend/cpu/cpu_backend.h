@@ -41,7 +41,7 @@ class CpuBackend final : public Backend {
   void expert_gate_up(std::span<const ExpertWork> works, const BatchBuffers& batch) override;
   void expert_down(std::span<const ExpertWork> works, const BatchBuffers& batch) override;
   void combine(size_t layer, size_t token_count, const BatchBuffers& batch) override;
-  void add_ffn(size_t token_count, const BatchBuffers& batch) override;
+  void add_ffn(size_t layer, size_t token_count, const BatchBuffers& batch) override;
   void output(size_t token_count, const float* hidden, float* logits) override;
 
  private:
@@ -62,6 +62,7 @@ class CpuBackend final : public Backend {
   uint64_t lay_out(std::byte* memory);
 
   TokenMixer& mixer_of(size_t layer) const;
+  void finish_logits(std::span<float> logits) const;
   void normalise(const float* hidden, const Matrix& weight, size_t token_count);
   void add_expert_bias(const Matrix& biases, const ExpertTile& tile, float* out,
                        size_t stride) const;
@@ -69,7 +70,9 @@ class CpuBackend final : public Backend {
   void choose(size_t layer, size_t first, size_t count, const BatchBuffers& batch);
   void score_experts(const LayerWeights& weights, std::span<float> scores,
                      std::span<float> selection) const;
-  void write_ffn_input(size_t first, size_t count, const BatchBuffers& batch);
+  void write_ffn_input(size_t first, size_t count, const ActivationRows* rows_by_format);
+  void normalise_for_router(const LayerWeights& weights, const float* hidden, float* row) const;
+  void add_to_hidden(const LayerWeights& weights, float* row, float* hidden) const;
   void gate_up_tile(const ExpertTile& tile, size_t thread, const BatchBuffers& batch);
 
   const CpuContext cpu_;

@@ -56,6 +56,10 @@ struct CpuContext {
   /// The same to each of so many rows.
   void add_bias(const Matrix& bias, size_t token_count, float* rows) const;
 
+  /// A row as long as the norm, in place; an absent norm is nothing.
+  void normalise_if_any(const Matrix& norm, float* row) const {
+    if (norm.present()) normalise_rows(row, 1, norm.cols, norm);
+  }
   /// Each of `count` rows of `size` floats, in place.
   void normalise_rows(float* rows, size_t count, size_t size, const Matrix& norm) const;
 };

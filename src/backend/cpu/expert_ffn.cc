@@ -19,6 +19,7 @@ void run_tiles(ComputePool& pool, const ExpertTiles& tiles, const F& f) {
 }
 
 auto activation_kernel(const kernels::KernelTable& kernels, FfnActivation activation) {
+  if (activation == FfnActivation::gelu) return kernels.gelu_multiply;
   if (activation == FfnActivation::relu) return kernels.relu_multiply;
   if (activation == FfnActivation::clamped_silu) return kernels.swiglu_clamped;
   return kernels.silu_multiply;
@@ -100,6 +101,7 @@ void CpuBackend::add_expert_bias(const Matrix& biases, const ExpertTile& tile, f
 void CpuBackend::combine(size_t layer, size_t token_count, const BatchBuffers& batch) {
   const size_t size = cpu_.config.hidden_size;
   const size_t used = batch.routing.used_count;
+  const LayerWeights& weights = cpu_.map.dense.layers[layer];
   cpu_.pool.run_queue(token_count, [&](size_t token, size_t thread) {
     float* sum = scratch_.per_thread + thread * thread_floats_;  // [hidden_size]
     std::fill_n(sum, size, 0.0f);
@@ -109,12 +111,23 @@ void CpuBackend::combine(size_t layer, size_t token_count, const BatchBuffers& b
       cpu_.kernels.add_scaled(batch.routing.weights[entry], batch.expert_output + pair * size, size,
                               sum);
     }
-    float* hidden = batch.hidden + token * size;
-    cpu_.kernels.add_scaled(cpu_.config.residual_scale, sum, size, hidden);
-    if (cpu_.map.dense.layers[layer].shared.present())
-      cpu_.kernels.add_scaled(cpu_.config.residual_scale * shared_share(layer, token, batch),
-                              batch.shared_output + token * size, size, hidden);
+    cpu_.normalise_if_any(weights.norm_after_experts, sum);
+    if (weights.shared.present()) {
+      float* shared = batch.shared_output + token * size;
+      cpu_.normalise_if_any(weights.norm_after_shared, shared);
+      cpu_.kernels.add_scaled(shared_share(layer, token, batch), shared, size, sum);
+    }
+    add_to_hidden(weights, sum, batch.hidden + token * size);
   });
+}
+
+/// A row that the FFN of a layer gives; nothing comes after it in the layer.
+void CpuBackend::add_to_hidden(const LayerWeights& weights, float* row, float* hidden) const {
+  const size_t size = cpu_.config.hidden_size;
+  cpu_.normalise_if_any(weights.norm_after_ffn, row);
+  cpu_.kernels.add_scaled(cpu_.config.residual_scale, row, size, hidden);
+  if (!weights.output_scale.present()) return;
+  for (float& value : std::span(hidden, size)) value *= *floats_of(weights.output_scale);
 }
 
 /// How much of the shared expert's output a token gets.
@@ -122,7 +135,7 @@ float CpuBackend::shared_share(size_t layer, size_t token, const BatchBuffers& b
   const Matrix& gate = cpu_.map.dense.layers[layer].shared_gate;
   if (!gate.present()) return 1.0f;
   float logit = 0.0f;
-  MatmulJob job = work_job(gate, batch.ffn_input);
+  MatmulJob job = work_job(gate, batch.shared_input);
   job.activations += token * job.activation_stride;
   job.token_count = 1;
   job.out = &logit;
@@ -131,10 +144,11 @@ float CpuBackend::shared_share(size_t layer, size_t token, const BatchBuffers& b
   return sigmoid_f32(logit);
 }
 
-void CpuBackend::add_ffn(size_t token_count, const BatchBuffers& batch) {
-  cpu_.pool.run_ranges(token_count * cpu_.config.hidden_size, 4096, [&](size_t begin, size_t end) {
-    cpu_.kernels.add_scaled(cpu_.config.residual_scale, batch.expert_output + begin, end - begin,
-                            batch.hidden + begin);
+void CpuBackend::add_ffn(size_t layer, size_t token_count, const BatchBuffers& batch) {
+  const size_t size = cpu_.config.hidden_size;
+  cpu_.for_tokens(token_count, [&](size_t token) {
+    add_to_hidden(cpu_.map.dense.layers[layer], batch.expert_output + token * size,
+                  batch.hidden + token * size);
   });
 }
 

@@ -12,8 +12,7 @@ void CpuBackend::predict(std::span<const uint32_t> layers, const float* hidden, 
     const LayerWeights& weights = cpu_.map.dense.layers[layers[i]];
     const ActivationFormat format = format_of(weights.router);
     const ActivationRows& rows = scratch_.predict_input.rows(format);
-    cpu_.kernels.rms_norm(hidden, floats_of(weights.ffn_norm), cpu_.config.rms_epsilon,
-                          cpu_.config.hidden_size, scratch_.predict_norm);
+    normalise_for_router(weights, hidden, scratch_.predict_norm);
     write_activations(cpu_.kernels, format, scratch_.predict_norm, 0, cpu_.config.hidden_size,
                       cpu_.config.hidden_size, rows.row(i));
     jobs[i] = {.weights = weights.router,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "backend/cpu/cpu_backend.h"
@@ -74,18 +75,23 @@ void choose_runners_up(std::span<const float> scores, std::span<const int32_t> c
     runners_up[rank] = best_of_rest(scores, chosen, runners_up.first(rank));
 }
 
+/// What experts see comes last, so that it is what the scratch memory holds for a router.
 void CpuBackend::prepare_ffn(size_t layer, size_t first, size_t count, const BatchBuffers& batch) {
   CHECK(count <= cpu_.limits.ubatch_token_max);
-  normalise(batch.hidden + first * cpu_.config.hidden_size, cpu_.map.dense.layers[layer].ffn_norm,
-            count);
-  write_ffn_input(first, count, batch);
+  const LayerWeights& weights = cpu_.map.dense.layers[layer];
+  const float* hidden = batch.hidden + first * cpu_.config.hidden_size;
+  normalise(hidden, weights.ffn_norm, count);
+  write_ffn_input(first, count, batch.shared_input);
+  if (!batch.inputs_differ) return;
+  if (weights.experts_norm.present()) normalise(hidden, weights.experts_norm, count);
+  write_ffn_input(first, count, batch.ffn_input);
 }
 
-/// What scratch.projected holds, for those who compute the FFN of the batch.
-void CpuBackend::write_ffn_input(size_t first, size_t count, const BatchBuffers& batch) {
+/// What scratch.projected holds, for those who compute an FFN of the batch.
+void CpuBackend::write_ffn_input(size_t first, size_t count, const ActivationRows* rows_by_format) {
   cpu_.for_tokens(count, [&](size_t token) {
     for (size_t format = 0; format < kActivationFormatCount; ++format) {
-      const ActivationRows& rows = batch.ffn_input[format];
+      const ActivationRows& rows = rows_by_format[format];
       if (rows.begin == nullptr) continue;
       write_activations(cpu_.kernels, static_cast<ActivationFormat>(format),
                         scratch_.projected + token * cpu_.config.hidden_size, 0,
@@ -96,7 +102,27 @@ void CpuBackend::write_ffn_input(size_t first, size_t count, const BatchBuffers&
 
 void CpuBackend::route(size_t layer, size_t first, size_t count, const BatchBuffers& batch) {
   prepare_ffn(layer, first, count, batch);
+  const size_t size = cpu_.config.hidden_size;
+  const LayerWeights& weights = cpu_.map.dense.layers[layer];
+  if (weights.router_norm.present())
+    cpu_.for_tokens(count, [&](size_t token) {
+      float* row = scratch_.projected + token * size;
+      normalise_for_router(weights, batch.hidden + (first + token) * size, row);
+      scratch_.input.write(cpu_.kernels, token, row, size);
+    });
   choose(layer, first, count, batch);
+}
+
+/// What the router of a layer sees of a token.
+void CpuBackend::normalise_for_router(const LayerWeights& weights, const float* hidden,
+                                      float* row) const {
+  const size_t size = cpu_.config.hidden_size;
+  const bool own = weights.router_norm.present();
+  const Matrix& norm = own ? weights.router_norm : weights.norm_before_experts();
+  cpu_.kernels.rms_norm(hidden, floats_of(norm), cpu_.config.rms_epsilon, size, row);
+  if (!own) return;
+  const float share = 1.0f / std::sqrt(static_cast<float>(size));
+  for (float& value : std::span(row, size)) value *= share;
 }
 
 void CpuBackend::route_early(size_t layer, size_t first, size_t count, const BatchBuffers& batch) {
@@ -125,6 +151,9 @@ void CpuBackend::choose(size_t layer, size_t first, size_t count, const BatchBuf
     choose_experts(scores, selection, cpu_.config.gating, chosen, shares);
     if (cpu_.config.gating.function == GatingFunction::softmax_of_chosen)
       cpu_.kernels.softmax(shares.data(), used);
+    if (weights.expert_scales.present())
+      for (size_t rank = 0; rank < used; ++rank)
+        shares[rank] *= floats_of(weights.expert_scales)[chosen[rank]];
     if (batch.routing.runner_up_count > 0)
       choose_runners_up(selection, chosen,
                         {batch.routing.runners_up, batch.routing.runner_up_count});
