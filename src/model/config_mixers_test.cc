@@ -256,6 +256,9 @@ TEST(Config, KimiDeltaAttentionReplacesLayersWithoutKeyHeads) {
                "'bailingmoe3.kda.safe_gate'");
   expect_error(sketch().set_array("bailingmoe3.swiglu_clamp_exp", std::vector<float>{0.0f, -1.0f}),
                ErrorKind::corrupt, "'bailingmoe3.swiglu_clamp_exp' is not a limit for layer 1");
+  expect_error(sketch().set("bailingmoe3.attention.head_count", uint32_t{65536}),
+               ErrorKind::corrupt,
+               "'bailingmoe3.attention.head_count' is 65536, expected 1 to 1024");
 }
 
 }  // namespace

@@ -26,6 +26,9 @@ void read_gated_delta_net(KeyReader& keys, DeltaConfig& delta) {
 void read_kimi_delta(KeyReader& keys, uint32_t head_count, DeltaConfig& delta) {
   delta.key_dim = delta.value_dim = read_size(keys, "kda.head_dim", kHeadDimMax);
   delta.key_head_count = delta.value_head_count = head_count;
+  if (head_count > kHeadCountMax)
+    keys.fail(make_error(ErrorKind::corrupt, "key '{}' is {}, expected 1 to {}",
+                         keys.full("attention.head_count"), head_count, kHeadCountMax));
   delta.decay_bound = static_cast<float>(keys.optional_float("kda.gate_lower_bound", 0.0));
   const bool is_bounded = keys.find_bool("kda.safe_gate").value_or(delta.decay_bound != 0.0f);
   if (is_bounded != (delta.decay_bound < 0.0f))
