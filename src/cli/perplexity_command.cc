@@ -1,5 +1,8 @@
 // sluice perplexity MODEL -f FILE: how well a model foresees a text, and how far its probabilities
 // are from those that another engine stored.
+#include <filesystem>
+#include <system_error>
+
 #include "cli/command.h"
 #include "cli/perplexity_report.h"
 
@@ -52,6 +55,10 @@ int perplexity(PerplexityOptions& options) {
   if (options.file.empty() && options.base.empty())
     return report(make_error(ErrorKind::usage,
                              "give a text with -f FILE, or a base with --logits-base FILE"));
+  std::error_code ignored;  // a file that is not there yet is not the base
+  if (std::filesystem::equivalent(options.base, options.save, ignored))
+    return report(make_error(ErrorKind::usage, "{}: this is the base; save the logits elsewhere",
+                             options.save));
   std::optional<LogitsBaseReader> base;
   if (!options.base.empty()) {
     auto opened = LogitsBaseReader::open(options.base);

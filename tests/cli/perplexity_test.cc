@@ -148,6 +148,8 @@ TEST_F(Perplexity, SavesNothingOverOtherFiles) {
   expect_refusal({"-f", text_, "--ctx", "24", "--save-logits", text_}, 2, "stays as it is");
   EXPECT_THAT(file_bytes(text_), HasSubstr("The old man"));
   expect_refusal({"-f", text_, "--ctx", "24", "--save-logits", "/dev/null"}, 2, "no regular file");
+  const std::string base = saved_base();
+  expect_refusal({"--logits-base", base, "--save-logits", base}, 2, "this is the base");
 }
 
 }  // namespace
