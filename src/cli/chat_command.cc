@@ -137,7 +137,7 @@ class ChatLoop {
     return read_line(pending_);
   }
 
-  /// A line, or the lines between two """.
+  /// A line, or the lines between two """; the end of the input ends those too.
   Result<std::optional<std::string>> next_text() {
     constexpr std::string_view kFence = "\"\"\"";
     auto line = next_line("> ");
@@ -145,7 +145,8 @@ class ChatLoop {
     std::string text = (*line)->substr(kFence.size());
     while (!text.ends_with(kFence)) {
       line = next_line(". ");
-      if (!line || !line->has_value()) return line;
+      if (!line) return line;
+      if (!line->has_value()) return text.empty() ? *line : std::optional(std::move(text));
       text += (text.empty() ? "" : "\n") + **line;
     }
     text.resize(text.size() - kFence.size());

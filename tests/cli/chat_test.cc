@@ -70,6 +70,9 @@ TEST(Chat, ThreeQuotesHoldSeveralLines) {
   ASSERT_EQ(turns.size(), 2u);
   EXPECT_EQ(turns[0]["text"], turns[1]["text"]);
   EXPECT_EQ(turns[0]["prompt_tokens"], turns[1]["prompt_tokens"]);
+  const auto unfinished = turns_of(run(chat({"--json"}), {.input = "\"\"\"\nCall\nme\n"}));
+  ASSERT_EQ(unfinished.size(), 1u) << "the input's end is the text's";
+  EXPECT_EQ(unfinished[0]["text"], turns[0]["text"]);
 }
 
 TEST(Chat, CommandsAnswerOnStandardError) {
