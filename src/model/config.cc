@@ -317,6 +317,12 @@ void read_temperature(KeyReader& keys, ModelConfig& config) {
       "attention.temperature_length", config.context_trained_tokens, 1, uint64_t{1} << 30));
 }
 
+bool has_selection_bias(const gguf::GgufFile& file) {
+  return std::ranges::any_of(file.tensors(), [](const gguf::Tensor& tensor) {
+    return tensor.name.ends_with("exp_probs_b.bias");
+  });
+}
+
 }  // namespace
 
 float QueryTemperature::factor(size_t position) const {
@@ -357,6 +363,12 @@ Result<ModelConfig> read_config(const gguf::GgufFile& file, const Log& log) {
     keys.fail(make_error(ErrorKind::corrupt, "key '{}' is negative",
                          keys.full("attention.layer_norm_rms_epsilon")));
   read_experts(keys, config);
+  // Files of DeepSeek-V2's and GLM-4.7-Flash's kind name no function alike; only with sigmoids is
+  // there a bias for choosing.
+  const bool names_function = keys.optional("expert_gating_func", 0, 0, kSizeMax) != 0;
+  if (architecture->mixer == MixerKind::latent_attention && !names_function &&
+      has_selection_bias(file))
+    config.gating.function = GatingFunction::sigmoid;
   read_attention(keys, config);
   read_rope(keys, config.layers.front().key_dim, config);
   if (architecture->has_rope_sections) check_rope_sections(keys, config.ropes.front().rotated_dim);

@@ -132,6 +132,16 @@ TEST(Config, ALogMultiplierGrowsTheScaleInPlaceOfTheRotation) {
   EXPECT_NEAR(config->attention_scale, growth * growth / std::sqrt(20.0), 1e-6);
 }
 
+TEST(Config, ABiasForChoosingMeansSigmoidsWhereTheFileDoesNotSay) {
+  EXPECT_EQ(read(latent_sketch())->gating.function, GatingFunction::softmax);
+  const auto biased = [] {
+    return latent_sketch().set_tensor("blk.0.exp_probs_b.bias", Dtype::f32, {6});
+  };
+  EXPECT_EQ(read(biased())->gating.function, GatingFunction::sigmoid);
+  EXPECT_EQ(read(biased().set("deepseek2.expert_gating_func", uint32_t{1}))->gating.function,
+            GatingFunction::softmax);
+}
+
 TEST(Config, RefusesLatentSizesThatDoNotFit) {
   expect_error(latent_sketch().erase_key("deepseek2.attention.kv_lora_rank"), ErrorKind::corrupt,
                "'deepseek2.attention.kv_lora_rank' is missing");
