@@ -8,6 +8,11 @@ namespace {
 constexpr ActivationFormat kFormats[] = {ActivationFormat::f32, ActivationFormat::q8_32,
                                          ActivationFormat::q8_256};
 
+size_t block_of(ActivationFormat format) {
+  if (format == ActivationFormat::q8_256) return kSuperBlock;
+  return format == ActivationFormat::q8_32 ? kSmallBlock : 1;
+}
+
 }  // namespace
 
 void write_activations(const kernels::KernelTable& kernels, ActivationFormat format, const float* x,
@@ -40,8 +45,9 @@ void ActivationSet::place(std::byte* memory, size_t rows, size_t cols) {
 
 void ActivationSet::write(const kernels::KernelTable& kernels, size_t index, const float* x,
                           size_t cols) const {
+  // A format whose blocks do not divide this row is wanted by layers with rows of another length.
   for (const ActivationFormat format : kFormats)
-    if (wants(format))
+    if (wants(format) && cols % block_of(format) == 0)
       write_activations(kernels, format, x, 0, cols, cols, rows(format).row(index));
 }
 
